@@ -8,7 +8,7 @@ import pytest
 import xarray as xr
 from scipy.stats import t as student
 
-from headscope.experiments.answers import Interval, above, below, combine, falls, rises, within
+from headscope.experiments.answers import Interval, above, all_yes, below, falls, rises, within
 from headscope.experiments.claims import (
     Claim,
     JudgedClaim,
@@ -83,7 +83,7 @@ def test_a_sign_needs_the_whole_interval():
         assert above(number, 0.0) == said
         assert below(Interval(-number.value, -number.high, -number.low), 0.0) == said
     assert above(Interval(0.2), 0.0) == below(Interval(0.2), 0.0) == "unclear"
-    assert combine(["yes", "yes"]) == "yes"
+    assert all_yes(["yes", "yes"]) == "yes"
 
 
 def test_a_verdict_tells_refuted_from_not_reproduced():

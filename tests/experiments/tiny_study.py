@@ -11,7 +11,7 @@ from headscope.experiments.rendering.report import report_verdicts, sample_input
 from headscope.experiments.study import TaskStudy, option
 from headscope.experiments.summary import average, list_tasks, summarise
 from headscope.plotting.facets import heat_facets, interval_facets
-from headscope.reporting.frames import Quantity, to_frame
+from headscope.reporting.frames import TableColumn, to_frame
 from headscope_studies.effective_attention.scores import score_edits
 
 EDITS = {"raw": None, "effective": "effective_attention"}
@@ -46,7 +46,7 @@ class TinyStudy(TaskStudy):
     def document(self, results):
         numbers = results["numbers"]
         inputs, judged = sample_inputs(CAPTIONS, numbers), [judge(CLAIM, numbers)]
-        frame = to_frame(numbers, {"task": "task", "lens": "attention"}, [Quantity("entropy", "entropy")])
+        frame = to_frame(numbers, {"task": "task", "lens": "attention"}, [TableColumn("entropy", "entropy")])
         points = {task: select_interval(numbers.sel(task=[task]), "entropy") for task in list_tasks(numbers)}
         parts = [
             inputs.table("table_1", frame, THEIRS),

@@ -3,7 +3,7 @@
 import numpy as np
 import xarray as xr
 
-from headscope.reporting.frames import Quantity, to_frame
+from headscope.reporting.frames import TableColumn, to_frame
 
 ROWS = {"task": "task", "lens": "attention"}
 
@@ -18,7 +18,7 @@ def data():
 
 
 def test_a_quantity_has_its_interval_and_scale():
-    frame = to_frame(data(), ROWS, [Quantity("share (%)", "share", scale=100)])
+    frame = to_frame(data(), ROWS, [TableColumn("share (%)", "share", scale=100)])
     assert list(frame.columns) == ["share (%)", "share (%)_low", "share (%)_high"]
     assert frame.index.names == ["task", "attention"]
     assert frame.loc[("RTE", "effective")].tolist() == [50.0, 40.0, 60.0]
@@ -26,17 +26,17 @@ def test_a_quantity_has_its_interval_and_scale():
 
 
 def test_a_quantity_without_a_dimension_is_repeated_along_it():
-    frame = to_frame(data(), ROWS, [Quantity("metric", "metric"), Quantity("share", "share", interval=False)])
+    frame = to_frame(data(), ROWS, [TableColumn("metric", "metric"), TableColumn("share", "share", interval=False)])
     assert frame["metric"].tolist() == ["accuracy", "accuracy", "pearson", "pearson"]
     assert list(frame.columns) == ["metric", "share"]
 
 
 def test_counts_are_whole_numbers_and_may_be_missing():
     counted = data().assign(n=data()["n"].where(data()["n"] > 0))
-    frame = to_frame(counted, {"task": "task"}, [Quantity("short", "n", {"length": "short"}, whole=True)])
+    frame = to_frame(counted, {"task": "task"}, [TableColumn("short", "n", {"length": "short"}, whole=True)])
     assert frame["short"].tolist() == [1]
     both = [
-        Quantity("all", "n", {"length": "all"}, whole=True),
-        Quantity("short", "n", {"length": "short"}, whole=True),
+        TableColumn("all", "n", {"length": "all"}, whole=True),
+        TableColumn("short", "n", {"length": "short"}, whole=True),
     ]
     assert to_frame(counted, {"task": "task"}, both)["short"].isna().tolist() == [False, True]

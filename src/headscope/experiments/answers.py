@@ -34,10 +34,10 @@ class Interval:
         return Interval(self.value, max(self.low, least), min(self.high, greatest))
 
 
-def unite(intervals: Sequence[Interval]) -> Interval:
+def pool_intervals(intervals: Sequence[Interval]) -> Interval:
     """Return the mean of values with the least and the greatest end; without ends where one of them has none.
 
-    >>> unite([Interval(0.2, 0.1, 0.3), Interval(0.4, 0.3, 0.5)])
+    >>> pool_intervals([Interval(0.2, 0.1, 0.3), Interval(0.4, 0.3, 0.5)])
     Interval(value=0.30000000000000004, low=0.1, high=0.5)
     """
     value = sum(interval.value for interval in intervals) / len(intervals)
@@ -92,19 +92,19 @@ def below(number: Interval, threshold: float) -> Answer:
     return above(Interval(-number.value, -number.high, -number.low), -threshold)
 
 
-def combine(answers: Sequence[Answer]) -> Answer:
+def all_yes(answers: Sequence[Answer]) -> Answer:
     """Return whether all answers are yes; one no decides.
 
-    >>> combine(["yes", "unclear"]), combine(["yes", "no", "unclear"])
+    >>> all_yes(["yes", "unclear"]), all_yes(["yes", "no", "unclear"])
     ('unclear', 'no')
     """
     return "no" if "no" in answers else "unclear" if "unclear" in answers else "yes"
 
 
-def agree(answers: Sequence[Answer]) -> Answer:
+def unanimous(answers: Sequence[Answer]) -> Answer:
     """Return the answer that all give, such as those of several seeds; unclear where they differ.
 
-    >>> agree(["no", "no"]), agree(["yes", "no"])
+    >>> unanimous(["no", "no"]), unanimous(["yes", "no"])
     ('no', 'unclear')
     """
     return answers[0] if len(set(answers)) == 1 else "unclear"

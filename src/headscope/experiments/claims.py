@@ -10,7 +10,18 @@ import xarray as xr
 
 from headscope.core.estimate import estimate
 from headscope.core.prose import format_signed
-from headscope.experiments.answers import Answer, Interval, above, agree, below, combine, falls, rises, unite, within
+from headscope.experiments.answers import (
+    Answer,
+    Interval,
+    above,
+    all_yes,
+    below,
+    falls,
+    pool_intervals,
+    rises,
+    unanimous,
+    within,
+)
 from headscope.experiments.seeds import combine_seeds
 from headscope.experiments.summary import list_tasks, relative_changes
 from headscope.uncertainty.corrections import simultaneous_factor
@@ -102,7 +113,7 @@ class TaskVerdict:
     @property
     def interval(self) -> Interval:
         """The interval of the last exact lens, which holds those of all seeds; NaN where there is none."""
-        return unite(self.intervals[-1]) if self.intervals else Interval()
+        return pool_intervals(self.intervals[-1]) if self.intervals else Interval()
 
 
 @dataclass(frozen=True)
@@ -145,11 +156,11 @@ def judge(claim: Claim, numbers: xr.Dataset, tests: int = 1) -> JudgedClaim:
 
 def judge_tasks(claim: Claim, tasks: Sequence[Task], tests: int = 1) -> JudgedClaim:
     """Judge a claim on tasks that are split already."""
-    verdicts = [refuse(claim, whole) or _judge_task(claim, task, whole, tests) for task, whole in tasks]
+    verdicts = [reason_not_judged(claim, whole) or _judge_task(claim, task, whole, tests) for task, whole in tasks]
     return JudgedClaim(claim, tuple(verdicts), tests)
 
 
-def refuse(claim: Claim, task: xr.Dataset) -> TaskVerdict | None:
+def reason_not_judged(claim: Claim, task: xr.Dataset) -> TaskVerdict | None:
     """Return the verdict on a claim that cannot be judged, with the reason; nothing where it can."""
     name = str(task["task"].values)
     moot = EXCEPTED if name in claim.but_on else claim.applies(task) if claim.applies else ""
@@ -222,7 +233,7 @@ def answer_seeds(claim: Claim, lenses: Sequence[Sequence[Interval]], factor: flo
     A seed says yes where all lenses do. Yes if all seeds say yes, no if all say no, unclear otherwise.
     """
     seeds = zip(*lenses, strict=True)
-    return agree([combine([answer(claim, interval, factor) for interval in seed]) for seed in seeds])
+    return unanimous([all_yes([answer(claim, interval, factor) for interval in seed]) for seed in seeds])
 
 
 def read_intervals(
@@ -269,7 +280,7 @@ def format_figures(claim: Claim, task: xr.Dataset, verdict: TaskVerdict) -> str:
         texts = [f"{100 * value:.1f}" if claim.percent else f"{value:.3f}" for value in values]
         parts = [" → ".join(texts) + (" %" if claim.percent else "")]
     text = ", ".join([*parts, format_interval(claim, verdict.interval)])
-    published = [format_interval(claim, unite(seeds), ends=False) for seeds in verdict.published[-1:]]
+    published = [format_interval(claim, pool_intervals(seeds), ends=False) for seeds in verdict.published[-1:]]
     return text + "".join(f"; {CODE} {number}" for number in published)
 
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import xarray as xr
 
-from headscope.experiments.claims import Claim, JudgedClaim, judge_tasks, refuse, split_tasks
+from headscope.experiments.claims import Claim, JudgedClaim, judge_tasks, reason_not_judged, split_tasks
 from headscope.experiments.summary import list_tasks
 
 
@@ -32,7 +32,7 @@ def count_tests(claims: Sequence[Claim], numbers: xr.Dataset) -> int:
 
 
 def _count_tests(claims: Sequence[Claim], tasks: Sequence[xr.Dataset]) -> int:
-    return sum(refuse(claim, task) is None for claim in claims for task in tasks)
+    return sum(reason_not_judged(claim, task) is None for claim in claims for task in tasks)
 
 
 def replace_where(claims: Sequence[Claim], **where: str) -> list[Claim]:

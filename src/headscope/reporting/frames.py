@@ -13,7 +13,7 @@ from headscope.core.estimate import estimate, interval_names
 
 
 @dataclass(frozen=True)
-class Quantity:
+class TableColumn:
     """A column of a table: a variable of a Dataset at a selection, with its interval where it has one."""
 
     title: str
@@ -24,13 +24,13 @@ class Quantity:
     whole: bool = False  # a count, which may be missing
 
 
-def to_frame(data: xr.Dataset, rows: Mapping[str, str], quantities: Sequence[Quantity]) -> pd.DataFrame:
+def to_frame(data: xr.Dataset, rows: Mapping[str, str], quantities: Sequence[TableColumn]) -> pd.DataFrame:
     """Return a row for each combination of labels; `rows` are dimensions with the titles that they get.
 
     Rows and columns without any value are left out.
 
     >>> data = xr.Dataset({"x": ("task", [0.5, 0.25])}, coords={"task": ["RTE", "QNLI"]})
-    >>> to_frame(data, {"task": "task"}, [Quantity("share (%)", "x", scale=100)]).to_dict("index")
+    >>> to_frame(data, {"task": "task"}, [TableColumn("share (%)", "x", scale=100)]).to_dict("index")
     {'RTE': {'share (%)': 50.0}, 'QNLI': {'share (%)': 25.0}}
     """
     labels = list(product(*(data[dim].values.tolist() for dim in rows)))
@@ -47,7 +47,7 @@ def to_frame(data: xr.Dataset, rows: Mapping[str, str], quantities: Sequence[Qua
     return frame.dropna(how="all").dropna(axis=1, how="all")
 
 
-def _read_column(variable: xr.DataArray, sizes: Mapping[str, int], quantity: Quantity) -> Any:
+def _read_column(variable: xr.DataArray, sizes: Mapping[str, int], quantity: TableColumn) -> Any:
     missing = {dim: size for dim, size in sizes.items() if dim not in variable.dims}
     flat = variable.expand_dims(missing).transpose(*sizes).values.reshape(-1)
     if quantity.whole:

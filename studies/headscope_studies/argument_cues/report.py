@@ -12,12 +12,12 @@ from headscope.core.prose import join_words
 from headscope.core.provenance import read_provenance
 from headscope.core.study import Results
 from headscope.experiments.rendering import report
-from headscope.experiments.rendering.report import Sample, paragraphs, sample_inputs, select_interval
+from headscope.experiments.rendering.report import Captioner, paragraphs, sample_inputs, select_interval
 from headscope.experiments.rendering.sentences import count_verdicts, verdict_numbers
 from headscope.experiments.template import fill_template, format_phrases, join_lines
 from headscope.plotting.draw import draw
 from headscope.plotting.facets import heat_facets, interval_facets
-from headscope.reporting.frames import Quantity, to_frame
+from headscope.reporting.frames import TableColumn, to_frame
 from headscope_studies.argument_cues import ArgumentCues, paper
 from headscope_studies.argument_cues.claims import judge_models
 from headscope_studies.argument_cues.cue import MIN_COUNT
@@ -41,7 +41,7 @@ def document(results: Results) -> Document:
     one, values = numbers.isel(task=0), find_values(numbers)
     values |= {"claims": len(judged), "counts": count_verdicts(judged)}
     inputs = sample_inputs(CAPTIONS, numbers)
-    points = Sample(CAPTIONS, join_words(format_phrases(values["points"], POINTS)), inputs.reduced)
+    points = Captioner(CAPTIONS, join_words(format_phrases(values["points"], POINTS)), inputs.reduced)
     method = fill_text("method", **values).split("\n\n")
     sections = [
         report.report_verdicts(
@@ -90,16 +90,16 @@ def count_failed(one: xr.Dataset) -> list[tuple[int, int, str]]:
     return [(int(failed.sel(network=name)), int(seeds.sel(network=name)), name) for name in networks]
 
 
-def report_cues(results: Results, values: dict[str, Any], points: Sample) -> list[Part]:
+def report_cues(results: Results, values: dict[str, Any], points: Captioner) -> list[Part]:
     """Return the cue in every set, the strongest cues, and those of the paper where the data are ARCT."""
     one, cues = results["numbers"].isel(task=0), results["cues"]
-    cue, train = values["cue"], Sample(CAPTIONS, f"{values['whole_train']:,} training examples")
+    cue, train = values["cue"], Captioner(CAPTIONS, f"{values['whole_train']:,} training examples")
     columns = [
-        Quantity("points", "points", whole=True),
-        Quantity("cue applies", "applicability", whole=True),
-        Quantity("productivity", "cue_productivity"),
-        Quantity("coverage", "cue_coverage"),
-        Quantity("chance", "chance"),
+        TableColumn("points", "points", whole=True),
+        TableColumn("cue applies", "applicability", whole=True),
+        TableColumn("productivity", "cue_productivity"),
+        TableColumn("coverage", "cue_coverage"),
+        TableColumn("chance", "chance"),
     ]
     sets = to_frame(one, {"set": "set"}, columns if cue else [columns[0], columns[-1]])
     parts: list[Part] = [
@@ -111,7 +111,7 @@ def report_cues(results: Results, values: dict[str, Any], points: Sample) -> lis
     if "pattern_productivity" in cues:
         counts = {"exclusive": list_not(cues, paper.NOT), "nearest": list_not(cues, paper.NOT_OR)}
         parts.append(Paragraph(fill_text("not", **counts, negation=paper.NOT_OR)))
-        parts.append(Sample(CAPTIONS, "all of ARCT").table("not_table", not_table(cues), paper.table_of_not()))
+        parts.append(Captioner(CAPTIONS, "all of ARCT").table("not_table", not_table(cues), paper.table_of_not()))
     return parts
 
 
@@ -119,13 +119,13 @@ def cue_table(cues: xr.Dataset, judged: str) -> pd.DataFrame:
     """Return the strongest cues of the training data."""
     train = {"split": "train"}
     columns = [
-        Quantity("applies to", "applicability", train, whole=True),
-        Quantity("productivity", "productivity", train),
-        Quantity("coverage", "coverage", train, interval=False),
-        Quantity("gain", "gain", train),
-        Quantity("PMI (nats)", "pmi", train),
-        Quantity("p (Holm)", "productivity_p_adjusted", train),
-        Quantity(f"productivity in {judged}", "productivity", {"split": judged}),
+        TableColumn("applies to", "applicability", train, whole=True),
+        TableColumn("productivity", "productivity", train),
+        TableColumn("coverage", "coverage", train, interval=False),
+        TableColumn("gain", "gain", train),
+        TableColumn("PMI (nats)", "pmi", train),
+        TableColumn("p (Holm)", "productivity_p_adjusted", train),
+        TableColumn(f"productivity in {judged}", "productivity", {"split": judged}),
     ]
     return to_frame(cues.isel(cue=slice(LISTED)), {"cue": "cue"}, columns)
 
@@ -138,7 +138,7 @@ def draw_cues(cues: xr.Dataset) -> Figure:
 def not_table(cues: xr.Dataset) -> pd.DataFrame:
     """Return productivity and coverage of "not", and of "not" or "n't", by variant and split."""
     columns = [
-        Quantity(f"{negation}, {variant}: {name}", f"pattern_{name}", {"pattern": negation, "variant": variant})
+        TableColumn(f"{negation}, {variant}: {name}", f"pattern_{name}", {"pattern": negation, "variant": variant})
         for negation in cues["pattern"].values.tolist()
         for variant in cues["variant"].values.tolist()
         for name in ("productivity", "coverage")
@@ -153,7 +153,7 @@ def list_not(cues: xr.Dataset, negation: str) -> list[tuple[str, float, float]]:
     return list(zip(*columns, strict=True))
 
 
-def report_parts(one: xr.Dataset, inputs: Sample, values: dict[str, Any], points: Sample) -> list[Part]:
+def report_parts(one: xr.Dataset, inputs: Captioner, values: dict[str, Any], points: Captioner) -> list[Part]:
     """Return the accuracy of every network with every part of the input."""
     name, theirs = ("accuracy", paper.table_of_best()) if values["data"] == "ARCT" else ("accuracy_alone", None)
     table = inputs.table(name, accuracy_table(one), theirs, judged=values["judged"])
@@ -163,13 +163,13 @@ def report_parts(one: xr.Dataset, inputs: Sample, values: dict[str, Any], points
 def accuracy_table(one: xr.Dataset) -> pd.DataFrame:
     """Return mean, median and largest accuracy over all seeds, failed ones, and that of the others, in %."""
     columns = [
-        Quantity("mean", "accuracy_mean", scale=100),
-        Quantity("median", "accuracy_median", scale=100),
-        Quantity("largest", "accuracy_max", scale=100),
-        Quantity("seeds", "seeds", whole=True),
-        Quantity("failed", "failed", whole=True),
-        Quantity("without failed", "accuracy", scale=100),
-        Quantity("less the first part", "gain_change", scale=100),
+        TableColumn("mean", "accuracy_mean", scale=100),
+        TableColumn("median", "accuracy_median", scale=100),
+        TableColumn("largest", "accuracy_max", scale=100),
+        TableColumn("seeds", "seeds", whole=True),
+        TableColumn("failed", "failed", whole=True),
+        TableColumn("without failed", "accuracy", scale=100),
+        TableColumn("less the first part", "gain_change", scale=100),
     ]
     return to_frame(one.sel(set=str(one["judged"].item())), ROWS, columns)
 
@@ -181,13 +181,13 @@ def draw_accuracy(one: xr.Dataset) -> Figure:
     return interval_facets({"accuracy (%)": panels}, x="part")
 
 
-def report_follow(one: xr.Dataset, inputs: Sample, values: dict[str, Any], points: Sample) -> list[Part]:
+def report_follow(one: xr.Dataset, inputs: Captioner, values: dict[str, Any], points: Captioner) -> list[Part]:
     """Return how often networks follow the cue, and their accuracy by where it points."""
     if not values["cue"]:
         return [Paragraph(fill_text("no cue"))]
-    columns = [Quantity("follows the cue", "follow", scale=100)]
+    columns = [TableColumn("follows the cue", "follow", scale=100)]
     for case in one["case"].values.tolist():
-        columns.append(Quantity(f"right where the cue is {case}", "where", {"case": case}, scale=100))
+        columns.append(TableColumn(f"right where the cue is {case}", "where", {"case": case}, scale=100))
     frame = to_frame(one.sel(set=values["judged"], part=ALL), {"network": "network"}, columns)
     if frame.empty:
         return [Paragraph(fill_text("nothing learned"))]
@@ -202,24 +202,24 @@ def draw_follow(one: xr.Dataset) -> Figure:
     return interval_facets({"accuracy (%)": panels}, x="case", label="the cue points")
 
 
-def report_fair(one: xr.Dataset, inputs: Sample) -> list[Part]:
+def report_fair(one: xr.Dataset, inputs: Captioner) -> list[Part]:
     """Return the accuracy on the adversarial or balanced set."""
     name = str(one["fair_set"].item())
     if not name:
         return [Paragraph(fill_text("no fair"))]
     fair = one.sel(set=name)
     columns = [
-        Quantity("accuracy", "accuracy", scale=100),
-        Quantity("mean, all seeds", "accuracy_mean", scale=100),
-        Quantity("median", "accuracy_median", scale=100),
-        Quantity("largest", "accuracy_max", scale=100),
+        TableColumn("accuracy", "accuracy", scale=100),
+        TableColumn("mean, all seeds", "accuracy_mean", scale=100),
+        TableColumn("median", "accuracy_median", scale=100),
+        TableColumn("largest", "accuracy_max", scale=100),
     ]
     text = fill_text("fair", name=name, fair=fair, cue=one["cue_text"].item(), judged=one["judged"].item())
-    points = Sample(CAPTIONS, POINTS.format(int(fair["points"]), name), inputs.reduced)
+    points = Captioner(CAPTIONS, POINTS.format(int(fair["points"]), name), inputs.reduced)
     return [Paragraph(text), points.table("fair_table", to_frame(fair, ROWS, columns))]
 
 
-def report_heads(results: Results, inputs: Sample) -> list[Part]:
+def report_heads(results: Results, inputs: Captioner) -> list[Part]:
     """Return where attention to the cue differs between points got by the cue and the others."""
     one, heads = results["numbers"].isel(task=0), results.get("heads")
     if heads is None:
@@ -228,14 +228,14 @@ def report_heads(results: Results, inputs: Sample) -> list[Part]:
     if not np.isfinite(heads["difference"].values).any():
         return [text, Paragraph(fill_text("few points"))]
     columns = [
-        Quantity("largest difference", "head_difference_change"),
-        Quantity("layer", "best_layer", whole=True),
-        Quantity("head", "best_head", whole=True),
-        Quantity("significant heads", "significant", whole=True),
-        Quantity("seeds with any", "significant_seeds", whole=True),
+        TableColumn("largest difference", "head_difference_change"),
+        TableColumn("layer", "best_layer", whole=True),
+        TableColumn("head", "best_head", whole=True),
+        TableColumn("significant heads", "significant", whole=True),
+        TableColumn("seeds with any", "significant_seeds", whole=True),
     ]
     frame = to_frame(one, {"lens": "attention", "query": "from"}, columns)
-    cued = Sample(CAPTIONS, f"{float(one['by_cue'] + one['others']):.0f} points with the cue", inputs.reduced)
+    cued = Captioner(CAPTIONS, f"{float(one['by_cue'] + one['others']):.0f} points with the cue", inputs.reduced)
     return [text, cued.picture("heads_drawn", draw_heads(heads)), cued.table("heads_table", frame)]
 
 

@@ -9,14 +9,14 @@ from headscope.core.document import Document, Paragraph, Part, Section
 from headscope.core.provenance import read_provenance
 from headscope.core.study import Results
 from headscope.experiments.rendering import layers, report
-from headscope.experiments.rendering.report import Sample, paragraphs, sample_inputs
+from headscope.experiments.rendering.report import Captioner, paragraphs, sample_inputs
 from headscope.experiments.rendering.sentences import verdict_numbers
 from headscope.experiments.seeds import combine_seeds, describe_seeds
 from headscope.experiments.summary import list_tasks
 from headscope.experiments.template import fill_template
 from headscope.plotting.draw import draw
 from headscope.plotting.facets import interval_facets
-from headscope.reporting.frames import Quantity, to_frame
+from headscope.reporting.frames import TableColumn, to_frame
 from headscope_studies.attention_flow import AttentionFlow, claims, paper
 from headscope_studies.attention_flow.masked_words import count_agreement, draw_masked, masked_table
 from headscope_studies.attention_flow.measure import GRAPHS, LENSES
@@ -63,21 +63,21 @@ def document(results: Results) -> Document:
     return Document(title, lead, sections, AttentionFlow.cites, [{"name": "the study", **read_provenance(data)}])
 
 
-def _report_data(data: xr.Dataset, inputs: Sample) -> Section:
+def _report_data(data: xr.Dataset, inputs: Captioner) -> Section:
     section, raw = report.report_tasks(data, None), data.sel(lens="raw")
-    columns = [Quantity("accuracy", "score"), Quantity("most common label", "majority")]
+    columns = [TableColumn("accuracy", "score"), TableColumn("most common label", "majority")]
     theirs = ["" if task in paper.OTHERS else f"{paper.ACCURACY:.2f}" for task in list_tasks(data)]
     frame = to_frame(raw, {"task": "task"}, columns).assign(paper=theirs)
     content = [*section.parts, inputs.table("accuracy", frame)]
     if "group_accuracy" in data:
-        columns = [Quantity("accuracy", "group_accuracy"), Quantity("sentences", "group_count", whole=True)]
-        columns += [Quantity("most common label", "group_majority")] if "group_majority" in data else []
+        columns = [TableColumn("accuracy", "group_accuracy"), TableColumn("sentences", "group_count", whole=True)]
+        columns += [TableColumn("most common label", "group_majority")] if "group_majority" in data else []
         frame = to_frame(data, {"task": "task", "attractors": "attractors"}, columns)
         content.append(inputs.table("accuracy_by_attractors", frame))
     return Section(section.title, content)
 
 
-def correlation_tables(data: xr.Dataset, inputs: Sample, subset: str = "all") -> list[Part]:
+def correlation_tables(data: xr.Dataset, inputs: Captioner, subset: str = "all") -> list[Part]:
     """Return Tables 1 to 3 over all inputs, beside the paper's, or over those that are predicted correctly."""
     tasks = {sst: [task for task in list_tasks(data) if (task == paper.SST) == sst] for sst in (True, False)}
     tables = {
@@ -98,7 +98,7 @@ def correlation_tables(data: xr.Dataset, inputs: Sample, subset: str = "all") ->
     return content
 
 
-def _report_correlations(data: xr.Dataset, inputs: Sample) -> Section:
+def _report_correlations(data: xr.Dataset, inputs: Captioner) -> Section:
     every = data.sel(subset="all", lens=SHOWN)
     shown = {claims.OF[score]: every.sel(importance=score) for score in claims.SCORES}
     figure = layers.draw_by_layer(shown, dict.fromkeys(shown, "correlation"))
@@ -112,13 +112,13 @@ def _report_correlations(data: xr.Dataset, inputs: Sample) -> Section:
     return Section("Correlation with importances", content)
 
 
-def _report_variants(data: xr.Dataset, inputs: Sample) -> Section:
+def _report_variants(data: xr.Dataset, inputs: Captioner) -> Section:
     every, kinds = data.sel(subset="all"), ("itself", "rollout", "flow")
     tables = {score: layers.interval_table(every.sel(importance=score), "correlation") for score in claims.SCORES}
     last = every.isel(layer=-1)
-    columns = [Quantity(str(score), "correlation", {"importance": score}) for score in data["importance"].values]
+    columns = [TableColumn(str(score), "correlation", {"importance": score}) for score in data["importance"].values]
     formulas = [
-        Quantity(f"{claims.OF[score]}, {title}", name, {"importance": score}, interval=False)
+        TableColumn(f"{claims.OF[score]}, {title}", name, {"importance": score}, interval=False)
         for score in claims.SCORES
         for title, name in (("Spearman", "correlation"), ("their formula", "code"))
     ]
@@ -139,12 +139,12 @@ def _report_variants(data: xr.Dataset, inputs: Sample) -> Section:
 def _report_examples(maps: xr.Dataset, shown: xr.Dataset) -> list[Part]:
     tokens = [str(token) for token in maps["query_token"].values]
     figure = draw(maps, "layered", **({"query": tokens.index("[CLS]")} if "[CLS]" in tokens else {}))
-    sample, example = Sample(CAPTIONS, "1 input"), read_provenance(maps).get("example", "")
+    sample, example = Captioner(CAPTIONS, "1 input"), read_provenance(maps).get("example", "")
     content: list[Part] = [sample.picture("figure_1", figure, example=example)]
     for number, kind in enumerate(("right", "wrong"), start=2):
         tasks = choose_shown(shown.sel(shown=kind))
         content += paragraphs(*(fill_template(TEXTS["shown"], **read_replaced(data)) for data in tasks.values()))
-        sample = Sample(CAPTIONS, "1 sentence in two versions")
+        sample = Captioner(CAPTIONS, "1 sentence in two versions")
         for task in list(tasks)[:1]:
             content.append(sample.picture(f"figure_{number}", draw_replaced(tasks[task]), task=task))
         content += [] if tasks else paragraphs(TEXTS[f"none {kind}"])
@@ -155,13 +155,13 @@ def report_pronouns(masked: xr.Dataset | None) -> list[Part]:
     """Return Figure 4 with the probabilities of the pronouns, or why there is none."""
     if masked is None:
         return [Paragraph(TEXTS["no masked model"])]
-    sample, model = Sample(CAPTIONS, f"{len(masked['example'])} sentences"), read_provenance(masked)["masked_model"]
+    sample, model = Captioner(CAPTIONS, f"{len(masked['example'])} sentences"), read_provenance(masked)["masked_model"]
     text = fill_template(TEXTS["agreement"], counts=count_agreement(masked), sentences=masked.sizes["example"])
     figure = sample.picture("figure_4", draw_masked(masked), model=model)
     return [Paragraph(text), figure, sample.table("pronouns", masked_table(masked))]
 
 
-def _report_focus(data: xr.Dataset, inputs: Sample) -> Section:
+def _report_focus(data: xr.Dataset, inputs: Captioner) -> Section:
     every = data.sel(subset="all")
     names = {"uniformity of the row of [CLS]": "spread", "weight on the diagonal": "diagonal"}
     shown = dict.fromkeys(names, every.sel(lens=SHOWN))
@@ -175,13 +175,13 @@ def _report_focus(data: xr.Dataset, inputs: Sample) -> Section:
         f"{word} (share)": {task: report.select_interval(last.sel(task=task, word=word), "lift") for task in known}
         for word in ("subject", "attractor")
     }
-    columns = [Quantity(word, "lift", {"word": word}) for word in ("subject", "attractor")]
+    columns = [TableColumn(word, "lift", {"word": word}) for word in ("subject", "attractor")]
     frame = to_frame(last, {"task": "task", "attractors": "attractors", "lens": "attention"}, columns)
     figure = interval_facets(table, x="attractors", label="attractors")
     return Section("Where the weight is", [*content, inputs.picture("words", figure), inputs.table("lift", frame)])
 
 
-def _report_saturation(data: xr.Dataset, inputs: Sample) -> Section:
+def _report_saturation(data: xr.Dataset, inputs: Captioner) -> Section:
     flows = data.sel(subset="all", lens=[name for name in LENSES if name.endswith("flow")])
     names = {"pairs at the bound": "at_bound", "same from every source": "same_for_sources"}
     content: list[Part] = [

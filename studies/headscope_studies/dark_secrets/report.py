@@ -15,13 +15,13 @@ from headscope.experiments.relation_heads import ENCODED, LARGER, find_best_head
 from headscope.experiments.rendering import report
 from headscope.experiments.rendering.head_figures import draw_heterogeneous, draw_relation
 from headscope.experiments.rendering.layers import name_layers, name_least
-from headscope.experiments.rendering.report import Sample, paragraphs, sample_inputs, sample_maps
+from headscope.experiments.rendering.report import Captioner, paragraphs, sample_inputs, sample_maps
 from headscope.experiments.rendering.sentences import describe_tests, verdict_numbers, verdict_table, verdicts_by_task
 from headscope.experiments.seeds import combine_seeds, describe_seeds
 from headscope.experiments.summary import list_tasks
 from headscope.experiments.template import fill_template
 from headscope.plotting.facets import heat_facets, interval_facets, stacked_shares
-from headscope.reporting.frames import ENDS, Quantity, to_frame
+from headscope.reporting.frames import ENDS, TableColumn, to_frame
 from headscope_studies.dark_secrets import DarkSecrets, claims, paper, starts
 from headscope_studies.dark_secrets.disabled import count_significant, name_best
 
@@ -58,7 +58,7 @@ def document(results: Results) -> Document:
     return Document(TITLE, fill_template(TEXTS["lead"], **values), sections, cited, facts)
 
 
-def _report_verdicts(inputs: Sample, groups: dict[str, list[JudgedClaim]], introduction: Sequence[str]) -> Section:
+def _report_verdicts(inputs: Captioner, groups: dict[str, list[JudgedClaim]], introduction: Sequence[str]) -> Section:
     """Return the section with the verdicts on tasks and on relations."""
     judged = [claim for group in groups.values() for claim in group]
     content: list[Part] = [*paragraphs(*introduction), inputs.table("verdicts", verdict_table(judged))]
@@ -71,7 +71,7 @@ def _report_verdicts(inputs: Sample, groups: dict[str, list[JudgedClaim]], intro
 def report_patterns(data: xr.Dataset) -> list[Part]:
     """Return the shares of pattern classes, beside the paper's range of heterogeneous maps."""
     maps = sample_maps(CAPTIONS, data, paper.MAPS)
-    columns = [Quantity(letter, "share", {"pattern": name}, scale=100) for name, letter in paper.LETTERS.items()]
+    columns = [TableColumn(letter, "share", {"pattern": name}, scale=100) for name, letter in paper.LETTERS.items()]
     frame = to_frame(data.sel(lens="raw"), {"task": "task"}, columns)
     several = data.sizes["task"] > 1  # one bar would say what the table says
     bars = stacked_shares(data["share"], along="task", label="share of maps") if several else None
@@ -83,14 +83,14 @@ def report_patterns(data: xr.Dataset) -> list[Part]:
     ]
 
 
-def report_similarity(data: xr.Dataset, inputs: Sample) -> list[Part]:
+def report_similarity(data: xr.Dataset, inputs: Captioner) -> list[Part]:
     """Return the cosine of maps before and after fine-tuning, by layer and head."""
     least = {
         task: name_least(data.sel(task=task), "similarity_layer", ["raw"]).removeprefix("raw ")
         for task in list_tasks(data)
     }
     named = data.assign_coords(layer=name_layers(data)).sel(lens="raw")
-    frame = to_frame(named, {"task": "task", "layer": "layer"}, [Quantity("cosine", "similarity_layer")])
+    frame = to_frame(named, {"task": "task", "layer": "layer"}, [TableColumn("cosine", "similarity_layer")])
     look: dict[str, Any] = {"rows": "lens", "columns": "task", "y": "layer", "label": "cosine before and after tuning"}
     return [
         Paragraph(fill_template(TEXTS["similarity"], least=least)),
@@ -99,7 +99,7 @@ def report_similarity(data: xr.Dataset, inputs: Sample) -> list[Part]:
     ]
 
 
-def report_disabled(measured: xr.Dataset, inputs: Sample) -> list[Part]:
+def report_disabled(measured: xr.Dataset, inputs: Captioner) -> list[Part]:
     """Return the change of the score without each head, without each layer, and without the best of them."""
     data = combine_seeds(measured)
     metrics = ", ".join(dict.fromkeys(map(str, data["metric"].values)))
@@ -120,9 +120,9 @@ def report_disabled(measured: xr.Dataset, inputs: Sample) -> list[Part]:
 def best_table(data: xr.Dataset) -> pd.DataFrame:
     """Return the mean change over heads, and the best head and layer of every task, in points."""
     columns = [
-        Quantity("mean over heads", "mean_head_change", scale=100),
-        Quantity("best head", "best_head_change", scale=100),
-        Quantity("best layer", "best_layer_change", scale=100),
+        TableColumn("mean over heads", "mean_head_change", scale=100),
+        TableColumn("best head", "best_head_change", scale=100),
+        TableColumn("best layer", "best_layer_change", scale=100),
     ]
     frame = to_frame(data, {"task": "task"}, columns)
     for kind in ("head", "layer"):
@@ -143,7 +143,7 @@ def count_disabled(measured: xr.Dataset) -> list[dict[str, Any]]:
     return rows
 
 
-def report_starts(data: xr.Dataset, inputs: Sample) -> list[Part]:
+def report_starts(data: xr.Dataset, inputs: Captioner) -> list[Part]:
     """Return the scores from every start, and on which tasks the tuned model learned something."""
     text = fill_template(
         TEXTS["starts"],
@@ -151,11 +151,11 @@ def report_starts(data: xr.Dataset, inputs: Sample) -> list[Part]:
         tuning=report.study_values(data)["tuning"],
         learned=report.describe_learned(data),
     )
-    columns = [Quantity("metric", "metric")]
+    columns = [TableColumn("metric", "metric")]
     columns += [
-        Quantity(name, "start_score", {"start": name}, interval=name != starts.MAJORITY) for name in starts.STARTS
+        TableColumn(name, "start_score", {"start": name}, interval=name != starts.MAJORITY) for name in starts.STARTS
     ]
-    columns += [Quantity("gain by pretraining", "pretraining_gain_change")]
+    columns += [TableColumn("gain by pretraining", "pretraining_gain_change")]
     frame = to_frame(data, {"task": "task"}, columns)
     return [Paragraph(text), inputs.table("starts", frame)]
 
@@ -163,7 +163,7 @@ def report_starts(data: xr.Dataset, inputs: Sample) -> list[Part]:
 def report_relations(results: Results, groups: dict[str, list[JudgedClaim]]) -> list[Part]:
     """Return the heads that attend to words in a relation, between two examples."""
     related, n = results["relations"], int(read_provenance(results["relations"])["n"])
-    sample, verdicts = Sample(CAPTIONS, f"{n:,} texts"), verdicts_by_task(groups[claims.name_relations("")])
+    sample, verdicts = Captioner(CAPTIONS, f"{n:,} texts"), verdicts_by_task(groups[claims.name_relations("")])
     content: list[Part] = [
         Paragraph(fill_template(TEXTS["relations"], n=n, encoded=ENCODED)),
         sample.table("verdicts_by_relation", verdicts.T.rename_axis("relation")),

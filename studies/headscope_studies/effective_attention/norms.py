@@ -3,8 +3,8 @@
 import xarray as xr
 
 from headscope.core.document import Paragraph, Section
-from headscope.experiments.rendering.report import Sample
-from headscope.reporting.frames import Quantity, to_frame
+from headscope.experiments.rendering.report import Captioner
+from headscope.reporting.frames import TableColumn, to_frame
 
 KINDS = {"cls": "[CLS]", "sep": "[SEP]", "punctuation": "punctuation"}
 
@@ -12,14 +12,14 @@ Pairs = list[tuple[float, float, str]]
 """Values with one attention and with another, and the task."""
 
 
-def report_norms(sample: Sample, numbers: xr.Dataset, text: str) -> Section:
+def report_norms(sample: Captioner, numbers: xr.Dataset, text: str) -> Section:
     """Return the section on norms: a text with numbers, and the agreement of every attention with them."""
     own = [name for name in numbers if str(name).startswith("agreement")]
     data = numbers.assign({name: numbers[name].where(numbers["beside_norm"] != "norm") for name in own})
-    columns = [Quantity("cosine with norms", "agreement"), Quantity("rank correlation", "agreement_rank")]
+    columns = [TableColumn("cosine with norms", "agreement"), TableColumn("rank correlation", "agreement_rank")]
     for kind, name in KINDS.items():
         where = {"type": kind}
-        columns.append(Quantity(f"portion of {name} (%)", "type_portion", where, scale=100, interval=False))
+        columns.append(TableColumn(f"portion of {name} (%)", "type_portion", where, scale=100, interval=False))
     frame = to_frame(data, {"task": "task", "beside_norm": "attention"}, columns)
     return Section("Beside the norm-based analysis", [Paragraph(text), sample.table("norms", frame)])
 

@@ -28,7 +28,7 @@ from headscope.experiments.summary import count_inputs, list_tasks
 from headscope.experiments.template import fill_template, join_lines
 from headscope.patterns import NAMES
 from headscope.plotting.facets import heat_facets, interval_facets, stacked_shares
-from headscope.reporting.frames import Quantity, to_frame
+from headscope.reporting.frames import TableColumn, to_frame
 from headscope_studies.effective_attention import claims, paper
 from headscope_studies.effective_attention.claims import LOSES, judge_claims
 from headscope_studies.effective_attention.norms import compare_norms, report_norms
@@ -41,40 +41,40 @@ WAYS = {"in place": "effective in place, ours", "maps": "every effective map, ou
 SIGNED = {"size": "signed", "several": "max"}
 
 
-def _list_special() -> list[Quantity]:
+def _list_special() -> list[TableColumn]:
     """Return the weights on special tokens, their changes, and the weights without their signs."""
     columns = []
     for token, name in TOKENS.items():
         signed, absolute = {"token": token, **SIGNED}, {"token": token, "size": "absolute", "several": "max"}
         columns += [
-            Quantity(name, "weight", signed),
-            Quantity(f"{name} change", "weight_change", signed),
-            Quantity(f"{name} absolute", "weight", absolute, interval=False),
+            TableColumn(name, "weight", signed),
+            TableColumn(f"{name} change", "weight_change", signed),
+            TableColumn(f"{name} absolute", "weight", absolute, interval=False),
         ]
     return columns
 
 
-def _list_published() -> list[Quantity]:
+def _list_published() -> list[TableColumn]:
     """Return the weights on special tokens by both averages."""
     columns = []
     for token, name in TOKENS.items():
         columns += [
-            Quantity(f"{name}, ours", "weight", {"token": token, **SIGNED}, interval=False),
-            Quantity(f"{name}, as published", "published_weight", {"token": token}, interval=False),
+            TableColumn(f"{name}, ours", "weight", {"token": token, **SIGNED}, interval=False),
+            TableColumn(f"{name}, as published", "published_weight", {"token": token}, interval=False),
         ]
     return columns
 
 
 COLUMNS = {
-    "table_2": [Quantity(letter, "share", {"pattern": name}, scale=100) for name, letter in paper.LETTERS.items()],
+    "table_2": [TableColumn(letter, "share", {"pattern": name}, scale=100) for name, letter in paper.LETTERS.items()],
     "type_weights": [
-        Quantity(TOKENS.get(name, name), "type_weight", {"type": name, **SIGNED})
+        TableColumn(TOKENS.get(name, name), "type_weight", {"type": name, **SIGNED})
         for name in ("noun", "pronoun", "verb", "punctuation", "cls", "sep")
     ],
     "special": _list_special(),
-    "counted": [Quantity(letter, "counted", {"pattern": name}, scale=100) for name, letter in paper.LETTERS.items()],
+    "counted": [TableColumn(letter, "counted", {"pattern": name}, scale=100) for name, letter in paper.LETTERS.items()],
     "several": [
-        Quantity(
+        TableColumn(
             f"{TOKENS.get(name, name)}, {several}",
             "type_weight",
             {"type": name, "size": "signed", "several": several},
@@ -85,11 +85,11 @@ COLUMNS = {
     ],
     "published": _list_published(),
     "sink": [
-        Quantity("sink", "sink_mean"),
-        Quantity("sink change", "sink_mean_change"),
-        Quantity("entropy", "dispersion"),
-        Quantity("entropy change", "dispersion_change"),
-        Quantity("relative change", "distance"),
+        TableColumn("sink", "sink_mean"),
+        TableColumn("sink change", "sink_mean_change"),
+        TableColumn("entropy", "dispersion"),
+        TableColumn("entropy change", "dispersion_change"),
+        TableColumn("relative change", "distance"),
     ],
 }
 
@@ -168,7 +168,7 @@ def _report_tuning(numbers: xr.Dataset) -> Section:
     inputs = sample_inputs(CAPTIONS, numbers)
     look: dict[str, Any] = {"rows": "lens", "columns": "task", "y": "layer"}
     cosines, named = numbers["similarity"].sel(lens=SHOWN), numbers.assign_coords(layer=name_layers(numbers))
-    columns = [Quantity(str(lens), "similarity_layer", {"lens": lens}) for lens in numbers["lens"].values]
+    columns = [TableColumn(str(lens), "similarity_layer", {"lens": lens}) for lens in numbers["lens"].values]
     parts: list[Part] = [
         inputs.picture("figure_3", heat_facets(cosines, label="cosine before and after tuning", **look)),
         inputs.table("similarity", to_frame(named, {"task": "task", "layer": "layer"}, columns)),
@@ -204,7 +204,7 @@ def _report_sinks(numbers: xr.Dataset) -> Section:
         for name in tuned["pattern"].values
     }
     kinds = [
-        Quantity(TOKENS.get(str(kind), str(kind)), "sink_kind", {"sink": kind}, scale=100)
+        TableColumn(TOKENS.get(str(kind), str(kind)), "sink_kind", {"sink": kind}, scale=100)
         for kind in tuned["sink"].values
     ]
     named, weight = tuned.assign_coords(layer=name_layers(numbers)), {"weight on the sink": tuned.sel(lens=SHOWN)}

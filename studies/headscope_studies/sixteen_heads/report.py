@@ -14,14 +14,14 @@ from headscope.experiments.claims import Claim, JudgedClaim
 from headscope.experiments.judging import judge_together
 from headscope.experiments.rendering import report
 from headscope.experiments.rendering.head_figures import choose_parts, draw_effects, draw_parts
-from headscope.experiments.rendering.report import Sample, paragraphs, sample_inputs, select_interval
+from headscope.experiments.rendering.report import Captioner, paragraphs, sample_inputs, select_interval
 from headscope.experiments.rendering.sentences import describe_tests, verdict_numbers, verdict_table, verdicts_by_task
 from headscope.experiments.seeds import combine_seeds, describe_seeds
 from headscope.experiments.summary import list_tasks
 from headscope.experiments.template import fill_template
 from headscope.plotting.draw import draw
 from headscope.plotting.facets import interval_facets
-from headscope.reporting.frames import Quantity, to_frame
+from headscope.reporting.frames import TableColumn, to_frame
 from headscope.results.accuracies import select_adjusted_p
 from headscope_studies.sixteen_heads import SixteenHeads, claims, paper
 from headscope_studies.sixteen_heads.translation import SITES
@@ -64,31 +64,31 @@ def document(results: Results) -> Document:
     return Document(title, lead, sections, SixteenHeads.cites, [{"name": "the study", **read_provenance(numbers)}])
 
 
-def report_removal(numbers: xr.Dataset, inputs: Sample) -> list[Part]:
+def report_removal(numbers: xr.Dataset, inputs: Captioner) -> list[Part]:
     """Return the effect of removing each head, and of keeping only the best of a layer."""
     columns = [
-        Quantity("metric", "metric"),
-        Quantity("score", "score"),
-        Quantity("heads with a significant effect (%)", "significant_share", scale=100),
-        Quantity("of these worse without (%)", "worse_share", scale=100, interval=False),
-        Quantity("heads below 1 % (%)", "small_share", scale=100),
-        Quantity("layers where one head is enough (%)", "enough_share", scale=100),
+        TableColumn("metric", "metric"),
+        TableColumn("score", "score"),
+        TableColumn("heads with a significant effect (%)", "significant_share", scale=100),
+        TableColumn("of these worse without (%)", "worse_share", scale=100, interval=False),
+        TableColumn("heads below 1 % (%)", "small_share", scale=100),
+        TableColumn("layers where one head is enough (%)", "enough_share", scale=100),
     ]
     names = ("one head removed", "all heads of a layer but one removed")
     findings = pd.DataFrame({"the paper": [paper.FINDINGS[name] for name in names]}, index=pd.Index(names, name="done"))
     best = [
-        Quantity("best head", "best_head", whole=True, interval=False),
-        Quantity("change with it alone", "best_change"),
-        Quantity("p (Holm)", str(select_adjusted_p(numbers, "best").name)),
+        TableColumn("best head", "best_head", whole=True, interval=False),
+        TableColumn("change with it alone", "best_change"),
+        TableColumn("p (Holm)", str(select_adjusted_p(numbers, "best").name)),
     ]
     layers = to_frame(numbers, {"task": "task", "layer": "layer"}, best)
     table, figure = to_frame(numbers, ROWS, columns), inputs.picture("one_head", draw_effects(numbers))
     return [Paragraph(TEXTS["removal"]), inputs.table("shares", table, findings), figure, inputs.table("best", layers)]
 
 
-def report_importance(numbers: xr.Dataset, inputs: Sample) -> list[Part]:
+def report_importance(numbers: xr.Dataset, inputs: Captioner) -> list[Part]:
     """Return the rank correlation of importance with the effect of removing a head, by where absolutes are taken."""
-    columns = [Quantity(str(name), "agreement", {"reduction": name}) for name in numbers["reduction"].values]
+    columns = [TableColumn(str(name), "agreement", {"reduction": name}) for name in numbers["reduction"].values]
     table = _tabulate_known(inputs, "agreement", to_frame(numbers, ROWS, columns))
     return [Paragraph(TEXTS["importance"]), *table, inputs.picture("importance", draw_importance(numbers))]
 
@@ -100,7 +100,7 @@ def draw_importance(numbers: xr.Dataset) -> Figure:
     return draw(table, "heads", title="Importance of every head")
 
 
-def report_pruning(numbers: xr.Dataset, inputs: Sample) -> list[Part]:
+def report_pruning(numbers: xr.Dataset, inputs: Captioner) -> list[Part]:
     """Return how much of the score is left when heads are pruned by importance and at random."""
     figure, table = inputs.picture("pruning", draw_pruning(numbers)), pruning_table(numbers)
     return [Paragraph(TEXTS["pruning"]), figure, *_tabulate_known(inputs, "pruning_table", table)]
@@ -123,26 +123,26 @@ def select_kept(numbers: xr.Dataset) -> xr.Dataset:
 def pruning_table(numbers: xr.Dataset) -> pd.DataFrame:
     """Return the share of the score that is left at some percents of heads pruned."""
     shares = [share for share in (20, 40, 60, 80) if share in numbers["pruned"].values]
-    columns = [Quantity(f"{share} % pruned", "kept", {"pruned": share}, scale=100) for share in shares]
+    columns = [TableColumn(f"{share} % pruned", "kept", {"pruned": share}, scale=100) for share in shares]
     return to_frame(numbers, {"task": "task", "order": "order"}, columns)
 
 
-def report_parts(numbers: xr.Dataset, inputs: Sample) -> list[Part]:
+def report_parts(numbers: xr.Dataset, inputs: Captioner) -> list[Part]:
     """Return whether heads have the same effects on two parts of the data, and a figure of one task."""
     columns = [
-        Quantity("effects, Pearson", "effect_correlation"),
-        Quantity("importance, Spearman", "importance_correlation"),
+        TableColumn("effects, Pearson", "effect_correlation"),
+        TableColumn("importance, Spearman", "importance_correlation"),
     ]
     names = xr.apply_ufunc(_join_names, numbers["part_name"], input_core_dims=[["side"]], vectorize=True)
     rows = {"task": "task", "parts": "parts"}
-    frame = to_frame(numbers.assign(names=names), rows, [Quantity("of", "names"), *columns])
+    frame = to_frame(numbers.assign(names=names), rows, [TableColumn("of", "names"), *columns])
     frame = frame[frame["of"] != ""]
     task, parts = choose_parts(numbers)
     figure = inputs.picture("figure_2", draw_parts(numbers, task, parts), task=task)
     return [Paragraph(TEXTS["parts"]), inputs.table("parts", frame), figure]
 
 
-def _tabulate_known(sample: Sample, name: str, frame: pd.DataFrame) -> list[Part]:
+def _tabulate_known(sample: Captioner, name: str, frame: pd.DataFrame) -> list[Part]:
     """Return a table; nothing where no number of it is known, such as a part of a score of 0."""
     return [] if frame.empty else [sample.table(name, frame)]
 
@@ -151,11 +151,13 @@ def _join_names(names: Iterable[Any]) -> str:
     return " and ".join(filter(None, map(str, names)))
 
 
-def report_training(numbers: xr.Dataset, inputs: Sample) -> list[Part]:
+def report_training(numbers: xr.Dataset, inputs: Captioner) -> list[Part]:
     """Return how early the order of heads is that of the end."""
     if "determined" not in numbers:
         return [Paragraph(TEXTS["no checkpoints"])]
-    columns = [Quantity(f"{share} %", "determined", {"trained": share}) for share in numbers["trained"].values.tolist()]
+    columns = [
+        TableColumn(f"{share} %", "determined", {"trained": share}) for share in numbers["trained"].values.tolist()
+    ]
     figure, frame = inputs.picture("training", draw_training(numbers)), to_frame(numbers, ROWS, columns)
     return [Paragraph(TEXTS["training"]), figure, *_tabulate_known(inputs, "training_table", frame)]
 
@@ -172,13 +174,13 @@ def report_translation(sites: xr.Dataset | None, judged: list[JudgedClaim]) -> l
     if sites is None:
         return [Paragraph(TEXTS["no translation"])]
     numbers = combine_seeds(sites)
-    sample = Sample(CAPTIONS, f"{int(numbers['n'].values[0]):,} sentences")
+    sample = Captioner(CAPTIONS, f"{int(numbers['n'].values[0]):,} sentences")
     shares = [
-        Quantity("metric", "metric"),
-        Quantity("score", "score"),
-        Quantity("heads with a significant effect (%)", "significant_share", scale=100),
-        Quantity("layers where one head is enough (%)", "enough_share", scale=100),
-        Quantity("importance and effect, Spearman", "agreement", {"reduction": "example"}),
+        TableColumn("metric", "metric"),
+        TableColumn("score", "score"),
+        TableColumn("heads with a significant effect (%)", "significant_share", scale=100),
+        TableColumn("layers where one head is enough (%)", "enough_share", scale=100),
+        TableColumn("importance and effect, Spearman", "agreement", {"reduction": "example"}),
     ]
     lead = fill_template(TEXTS["translation"], model=read_provenance(sites).get("model", ""))
     return [

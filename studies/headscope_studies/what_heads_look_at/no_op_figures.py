@@ -12,7 +12,7 @@ from headscope.core.estimate import ENDS, estimate
 from headscope.experiments.summary import list_tasks
 from headscope.plotting import series, theme
 from headscope.plotting.panels import new_grid
-from headscope.reporting.frames import Quantity, to_frame
+from headscope.reporting.frames import TableColumn, to_frame
 from headscope_studies.what_heads_look_at.no_op import GROUPS, begin_sentence, name_no_ops
 
 ORDINARY_TOKEN = "1 = an ordinary token"
@@ -59,7 +59,7 @@ def _draw_network(panel: Axes, network: xr.Dataset, measures: list[str], limits:
 
 def no_op_table(networks: xr.Dataset) -> pd.DataFrame:
     """Return the ratio of each group by every measure, a row for each network and group."""
-    columns = [Quantity(str(name), "ratio", {"measure": name}) for name in networks["measure"].values]
+    columns = [TableColumn(str(name), "ratio", {"measure": name}) for name in networks["measure"].values]
     named = networks.assign_coords(group=[GROUPS[str(name)] for name in networks["group"].values])
     return to_frame(named, {"task": "model", "group": "token"}, columns)
 

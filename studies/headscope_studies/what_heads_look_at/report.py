@@ -14,7 +14,7 @@ from headscope.core.provenance import read_provenance
 from headscope.core.study import Results
 from headscope.experiments.claims import JudgedClaim
 from headscope.experiments.rendering import report
-from headscope.experiments.rendering.report import Sample, paragraphs
+from headscope.experiments.rendering.report import Captioner, paragraphs
 from headscope.experiments.rendering.sentences import (
     count_verdicts,
     describe_tests,
@@ -87,13 +87,13 @@ def collect_numbers(results: Results) -> dict[str, xr.Dataset]:
     return {name: data for name, data in parts.items() if data.sizes.get("task", 1)}
 
 
-def _make_sample(numbers: xr.Dataset) -> Sample:
+def _make_sample(numbers: xr.Dataset) -> Captioner:
     n = int(numbers["n"].item())
     reduced = f"{n:,} inputs, where the paper has {paper.INPUTS:,}" if n < paper.INPUTS else None
-    return Sample(CAPTIONS, f"{list_tasks(numbers)[0]} {count_noun(n, 'input')}", reduced)
+    return Captioner(CAPTIONS, f"{list_tasks(numbers)[0]} {count_noun(n, 'input')}", reduced)
 
 
-def report_verdicts(sample: Sample, judged: dict[str, list[JudgedClaim]], seeds: str) -> Section:
+def report_verdicts(sample: Captioner, judged: dict[str, list[JudgedClaim]], seeds: str) -> Section:
     """Return the section with all verdicts; of relations, their number."""
     every = [claim for part in judged.values() for claim in part]
     table = sample.table("verdicts", verdict_table(every))
@@ -115,7 +115,7 @@ def report_no_ops(networks: xr.Dataset) -> list[Part]:
     """Return the headline: the figure, by which measures attention is a no-op, and all ratios."""
     sizes = dict(zip(list_tasks(networks), networks["n"].values.astype(int).tolist(), strict=True))
     fewer = f"fewer than the paper's {paper.INPUTS:,} inputs" if min(sizes.values()) < paper.INPUTS else None
-    sample = Sample(CAPTIONS, ", ".join(f"{name} {n:,}" for name, n in sizes.items()) + " inputs", fewer)
+    sample = Captioner(CAPTIONS, ", ".join(f"{name} {n:,}" for name, n in sizes.items()) + " inputs", fewer)
     rows = {}
     for group in ("cls", "sep", "period_comma"):
         weights = networks.sel(group=group, drop=True).rename(measure="lens")
@@ -134,7 +134,7 @@ def report_no_ops(networks: xr.Dataset) -> list[Part]:
     ]
 
 
-def report_surface(numbers: xr.Dataset, sample: Sample) -> list[Part]:
+def report_surface(numbers: xr.Dataset, sample: Captioner) -> list[Part]:
     """Return shares by layer for every lens, lists of heads, and the published way to count."""
     data = numbers.isel(task=0)
     return [
@@ -161,7 +161,7 @@ def _theirs_of_lists() -> pd.DataFrame:
     return pd.DataFrame({"raw": rows}).rename_axis("heads")
 
 
-def report_entropy(numbers: xr.Dataset, sample: Sample) -> list[Part]:
+def report_entropy(numbers: xr.Dataset, sample: Captioner) -> list[Part]:
     """Return the entropy of all rows and of the row of [CLS], by layer and lens."""
     data = numbers.isel(task=0)
     names = {"all tokens": "entropy_layer", "[CLS]": "cls_entropy_layer"}
@@ -172,7 +172,7 @@ def report_entropy(numbers: xr.Dataset, sample: Sample) -> list[Part]:
     return [Paragraph(text), sample.picture("entropy", figure)]
 
 
-def report_clusters(clusters: xr.Dataset, sample: Sample) -> list[Part]:
+def report_clusters(clusters: xr.Dataset, sample: Captioner) -> list[Part]:
     """Return heads in two dimensions, coloured by layer and by behaviour."""
     values = {name: float(clusters[name].sel(lens="raw")) for name in ("within", "between", "p")}
     return [
@@ -185,7 +185,7 @@ def report_clusters(clusters: xr.Dataset, sample: Sample) -> list[Part]:
 def report_syntax(results: Results) -> list[Part]:
     """Return the best head of each relation, and the trained probes."""
     relations, facts = probe_numbers.number_relations(results["dependency"]), read_provenance(results["dependency"])
-    sample = Sample(CAPTIONS, count_noun(int(facts["n"]), "sentence"))
+    sample = Captioner(CAPTIONS, count_noun(int(facts["n"]), "sentence"))
     least = catalog.probes.make(facts["probe"]).min_count
     trained = {name: results[name] for name in ("attention", "attention_and_words") if name in results}
     text = fill_template(TEXTS["syntax"], least=least, trained=trained, paper_uas=paper.UAS.values())
@@ -206,6 +206,6 @@ def _theirs_of_uas() -> pd.DataFrame:
 
 def report_coreference(result: xr.Dataset) -> list[Part]:
     """Return the accuracies of one head and of the baselines, by kind of mention."""
-    sample = Sample(CAPTIONS, count_noun(int(read_provenance(result)["n"]), "text"))
+    sample = Captioner(CAPTIONS, count_noun(int(read_provenance(result)["n"]), "text"))
     table = sample.table("coreference", coreference_table(result), paper.table_of_coreference())
     return [Paragraph(TEXTS["coreference"]), table]

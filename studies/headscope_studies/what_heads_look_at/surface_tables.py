@@ -15,10 +15,11 @@ def list_table(data: xr.Dataset) -> pd.DataFrame:
     rows = {}
     for target in surface.TARGETS[:-1]:
         rows[f"more than half on {TITLES[target]}"] = {
-            str(lens): surface.describe_heads(surface.list_heads(data["share"].sel(lens=lens, target=target),
-                                                                 above=surface.HALF))
+            str(lens): surface.describe_heads(
+                surface.list_heads(data["share"].sel(lens=lens, target=target), above=surface.HALF)
+            )
             for lens in data["lens"].values
-        }  # fmt: skip
+        }
     rows["broad: at most 10 % on any token"] = {
         str(lens): surface.describe_heads(surface.list_heads(data["peak"].sel(lens=lens), at_most=surface.BROAD))
         for lens in data["lens"].values
@@ -29,9 +30,13 @@ def list_table(data: xr.Dataset) -> pd.DataFrame:
 def clark_table(data: xr.Dataset) -> pd.DataFrame:
     """Return the mean weight over heads on each target, ours and as the published code counts (%)."""
     ours, theirs = (data[name].mean(("layer", "head")) for name in ("share", "clark"))
-    rows = {TITLES[target]: {"ours (%)": 100 * float(ours.sel(lens="raw", target=target)),
-                             "published code (%)": 100 * float(theirs.sel(target=target))}
-            for target in surface.TARGETS}  # fmt: skip
+    rows = {
+        TITLES[target]: {
+            "ours (%)": 100 * float(ours.sel(lens="raw", target=target)),
+            "published code (%)": 100 * float(theirs.sel(target=target)),
+        }
+        for target in surface.TARGETS
+    }
     return pd.DataFrame.from_dict(rows, "index").rename_axis("target")
 
 

@@ -11,7 +11,7 @@ from headscope.core.prose import format_signed, join_words
 from headscope.experiments.rendering.report import select_interval
 from headscope.experiments.summary import list_tasks
 from headscope.plotting.facets import interval_facets
-from headscope.reporting.frames import Quantity, to_frame
+from headscope.reporting.frames import TableColumn, to_frame
 
 ROWS = {"task": "task", "lens": "attention"}
 
@@ -51,7 +51,7 @@ def deviation_table(numbers: xr.Dataset, name: str) -> pd.DataFrame:
 
 def interval_table(numbers: xr.Dataset, name: str) -> pd.DataFrame:
     """Return means with their intervals, a row for each task and lens, a column for each layer."""
-    columns = [Quantity(f"L{layer}", name, {"layer": layer}) for layer in numbers["layer"].values]
+    columns = [TableColumn(f"L{layer}", name, {"layer": layer}) for layer in numbers["layer"].values]
     return to_frame(numbers, ROWS, columns)
 
 

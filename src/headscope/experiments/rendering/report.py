@@ -26,7 +26,7 @@ from headscope.experiments.summary import count_inputs, list_tasks, time_ratios
 from headscope.experiments.template import fill_template
 from headscope.experiments.thresholds import draw_thresholds, threshold_table
 from headscope.plotting.facets import interval_facets
-from headscope.reporting.frames import Quantity, to_frame
+from headscope.reporting.frames import TableColumn, to_frame
 
 THRESHOLDS = {
     "thresholds": "How large an effect must be to count, for how many claims, why, and since when.",
@@ -39,7 +39,7 @@ SCORE = "{} ({:.3f}, 95 % {:.3f} to {:.3f}; most common label {:.3f})"
 
 
 @dataclass(frozen=True)
-class Sample:
+class Captioner:
     """The inputs or maps behind tables and figures: their number, and why it is smaller than the paper's.
 
     Captions are templates by the name of the table or figure; table_3 is Table 3 of the paper.
@@ -60,23 +60,23 @@ class Sample:
         return Picture(name, caption, figure, self.n, self.reduced, _number(name))
 
 
-def sample_inputs(captions: Mapping[str, str], numbers: xr.Dataset, length: str = "all") -> Sample:
+def sample_inputs(captions: Mapping[str, str], numbers: xr.Dataset, length: str = "all") -> Captioner:
     """Return the inputs of each task; reduced where not all of its dev set was studied."""
     whole = dict(zip(list_tasks(numbers), numbers["whole_dev"].values.tolist(), strict=True))
     studied = count_inputs(numbers)
     fewer = [f"{n:,} of {whole[task]:,} inputs of {task}" for task, n in studied.items() if n < whole[task]]
     counts = _list_counts(count_inputs(numbers, length))
     noun = "input" if counts.endswith(" 1") else "inputs"
-    return Sample(captions, f"{counts} {noun}", f"{', '.join(fewer)} were studied" if fewer else None)
+    return Captioner(captions, f"{counts} {noun}", f"{', '.join(fewer)} were studied" if fewer else None)
 
 
-def sample_maps(captions: Mapping[str, str], numbers: xr.Dataset, theirs: int, length: str = "all") -> Sample:
+def sample_maps(captions: Mapping[str, str], numbers: xr.Dataset, theirs: int, length: str = "all") -> Captioner:
     """Return the maps of all heads of each task; reduced where they are fewer than the paper's."""
     heads = numbers.sizes["layer"] * numbers.sizes["head"]
     counts = {task: heads * n for task, n in count_inputs(numbers, length).items()}
     fewer = [f"{n:,} maps of {task}" for task, n in counts.items() if n < theirs]
     reduced = f"{', '.join(fewer)}, where the paper has {theirs:,} of each task" if fewer else None
-    return Sample(captions, f"{_list_counts(counts)} maps", reduced)
+    return Captioner(captions, f"{_list_counts(counts)} maps", reduced)
 
 
 def report_tasks(numbers: xr.Dataset, theirs: pd.DataFrame | None, number: int | None = None) -> Section:
@@ -84,13 +84,20 @@ def report_tasks(numbers: xr.Dataset, theirs: pd.DataFrame | None, number: int |
     size = int(numbers["value_size"].values[0])
     data = numbers.assign(train=numbers["train"].where(numbers["train"] > 0))
     lengths = "length" in numbers["n"].dims
-    longer = [Quantity("with more than d tokens", "n", {"length": "more than d"}, whole=True)] if lengths else []
-    frame = to_frame(data, {"task": "task"}, [
-        Quantity("type", "kind"), Quantity("learned from", "train", whole=True),
-        Quantity("studied", "n", {"length": "all"} if lengths else {}, whole=True),
-        Quantity("of", "whole_dev", whole=True), Quantity("tokens, mean", "mean_tokens"),
-        Quantity("cut", "cut", whole=True), *longer,
-    ])  # fmt: skip
+    longer = [TableColumn("with more than d tokens", "n", {"length": "more than d"}, whole=True)] if lengths else []
+    frame = to_frame(
+        data,
+        {"task": "task"},
+        [
+            TableColumn("type", "kind"),
+            TableColumn("learned from", "train", whole=True),
+            TableColumn("studied", "n", {"length": "all"} if lengths else {}, whole=True),
+            TableColumn("of", "whole_dev", whole=True),
+            TableColumn("tokens, mean", "mean_tokens"),
+            TableColumn("cut", "cut", whole=True),
+            *longer,
+        ],
+    )
     paper = f" (the paper's Table {number})" if number else ""
     caption = f"The data in use{paper}. d, the value dimensions of a head of this model, is {size}."
     missing = read_provenance(numbers).get("missing") or []
@@ -101,7 +108,7 @@ def report_tasks(numbers: xr.Dataset, theirs: pd.DataFrame | None, number: int |
     return Section("The data", [table, Paragraph(sources + also)])
 
 
-def report_verdicts(sample: Sample, judged: Sequence[JudgedClaim], before: Sequence[str], how: str) -> Section:
+def report_verdicts(sample: Captioner, judged: Sequence[JudgedClaim], before: Sequence[str], how: str) -> Section:
     """Return the section with the verdicts, overall and by task, after `before` and with how they are judged."""
     parts: list[Part] = [*paragraphs(*before), sample.table("verdicts", verdict_table(judged))]
     parts += paragraphs(how, describe_tests(judged))
@@ -110,7 +117,7 @@ def report_verdicts(sample: Sample, judged: Sequence[JudgedClaim], before: Seque
     return Section("What holds", parts)
 
 
-def report_thresholds(sample: Sample, judged: Sequence[JudgedClaim]) -> Section:
+def report_thresholds(sample: Captioner, judged: Sequence[JudgedClaim]) -> Section:
     """Return the section with every threshold, its reason and its date, and how verdicts change with them."""
     claims = replace(
         sample, captions=THRESHOLDS | dict(sample.captions), n=count_noun(len(judged), "claim"), reduced=None
@@ -119,7 +126,7 @@ def report_thresholds(sample: Sample, judged: Sequence[JudgedClaim]) -> Section:
     return Section("Thresholds", [claims.table("thresholds", threshold_table(judged)), figure])
 
 
-def report_versions(sample: Sample, judged: Mapping[str, Sequence[JudgedClaim]]) -> list[Part]:
+def report_versions(sample: Captioner, judged: Mapping[str, Sequence[JudgedClaim]]) -> list[Part]:
     """Return which verdicts depend on the version of the claims, such as the mean in place of the maximum."""
     frame = compare_verdicts(judged)
     table = [] if frame.empty else [sample.table("versions", frame)]
@@ -132,48 +139,58 @@ def report_times(
     """Return the section on evaluation time, whose caption takes tokens, device and turns of the slowest variant."""
     turns = int(times["seconds"].count("turn").min("way").max())
     values = {"tokens": int(times.attrs["tokens"]), "device": times.attrs["device"], "turns": turns}
-    sample = Sample(captions, f"{times.sizes['turn']} turns")
+    sample = Captioner(captions, f"{times.sizes['turn']} turns")
     table = sample.table("table_3", time_table(times, names), theirs, **values)
     return Section("Evaluation time", [table])
 
 
-def report_scores(sample: Sample, numbers: xr.Dataset, text: str) -> Section:
+def report_scores(sample: Captioner, numbers: xr.Dataset, text: str) -> Section:
     """Return the section on predictions with each attention in place, and in how many inputs none can change."""
     n = numbers["n"]
     same = numbers.sel(length="all").assign(short=n.sel(length="at most d") / n.sel(length="all"))
-    columns = [Quantity("inputs of at most d tokens (%)", "short", scale=100)]
+    columns = [TableColumn("inputs of at most d tokens (%)", "short", scale=100)]
     for role in ("base", "tuned"):
         for name, title in (("same_inputs", "inputs with all heads the same"), ("same_heads", "heads the same")):
-            columns.append(Quantity(f"{title}, {role} (%)", name, {"role": role}, scale=100))
-    return Section("Predictions with effective attention in place", [
-        *paragraphs(describe_learned(numbers), text),
-        sample.table("scores", score_table(numbers)),
-        sample.table("same", to_frame(same, {"task": "task"}, columns)),
-    ])  # fmt: skip
+            columns.append(TableColumn(f"{title}, {role} (%)", name, {"role": role}, scale=100))
+    return Section(
+        "Predictions with effective attention in place",
+        [
+            *paragraphs(describe_learned(numbers), text),
+            sample.table("scores", score_table(numbers)),
+            sample.table("same", to_frame(same, {"task": "task"}, columns)),
+        ],
+    )
 
 
 def score_table(numbers: xr.Dataset) -> pd.DataFrame:
     """Return the scores of `score_edits`, and how far the outputs move."""
     data = numbers.assign(changed_margin=numbers["changed_margin"].where(numbers["changed"] > 0))
-    return to_frame(data, {"task": "task", "lens": "attention"}, [
-        Quantity("metric", "metric"), Quantity("score", "score"), Quantity("change", "score_change"),
-        Quantity("largest change of an output", "output_change"),
-        Quantity("predictions changed", "changed", whole=True), Quantity("of these, largest lead", "changed_margin"),
-    ])  # fmt: skip
+    return to_frame(
+        data,
+        {"task": "task", "lens": "attention"},
+        [
+            TableColumn("metric", "metric"),
+            TableColumn("score", "score"),
+            TableColumn("change", "score_change"),
+            TableColumn("largest change of an output", "output_change"),
+            TableColumn("predictions changed", "changed", whole=True),
+            TableColumn("of these, largest lead", "changed_margin"),
+        ],
+    )
 
 
 def time_table(times: xr.Dataset, names: Mapping[str, str]) -> pd.DataFrame:
     """Return evaluation times over that with raw attention; `names` are the titles of the other variants."""
     data = time_ratios(times).assign(seconds=times["seconds"].sel(way="raw").median("turn"))
-    ratios = [Quantity(title, "ratio", {"way": way}) for way, title in names.items()]
+    ratios = [TableColumn(title, "ratio", {"way": way}) for way, title in names.items()]
     rows = {"task": "task", "batch": "inputs in a batch"}
-    return to_frame(data, rows, [Quantity("raw (s)", "seconds"), *ratios])
+    return to_frame(data, rows, [TableColumn("raw (s)", "seconds"), *ratios])
 
 
 def length_table(numbers: xr.Dataset) -> pd.DataFrame:
     """Return the number of inputs of each task by their tokens."""
     ranges = list_ranges(numbers)
-    columns = [Quantity(f"{length} tokens", "n", {"length": length}, whole=True) for length in ranges]
+    columns = [TableColumn(f"{length} tokens", "n", {"length": length}, whole=True) for length in ranges]
     return to_frame(numbers, {"task": "task"}, columns)
 
 
@@ -276,9 +293,13 @@ def same_table(numbers: xr.Dataset) -> pd.DataFrame:
     sizes = numbers["n"].where(numbers["n"] > 0)  # a range without inputs has no row
     data = numbers.sel(role="tuned", lens="effective").assign(n=sizes)
     data = data.sel(length=["at most d", "more than d"])
-    return to_frame(data, {"task": "task", "length": "tokens"}, [
-        Quantity("inputs", "n", whole=True),
-        Quantity("inputs with all heads the same (%)", "same_inputs", scale=100),
-        Quantity("heads the same (%)", "same_heads", scale=100),
-        Quantity("norm over that of attention", "effective_share"),
-    ])  # fmt: skip
+    return to_frame(
+        data,
+        {"task": "task", "length": "tokens"},
+        [
+            TableColumn("inputs", "n", whole=True),
+            TableColumn("inputs with all heads the same (%)", "same_inputs", scale=100),
+            TableColumn("heads the same (%)", "same_heads", scale=100),
+            TableColumn("norm over that of attention", "effective_share"),
+        ],
+    )

@@ -70,8 +70,10 @@ def describe_versions(judged: Mapping[str, Sequence[JudgedClaim]]) -> str:
     parts = []
     for version in others:
         changed = frame[frame[first] != frame[version]]
-        listed = "; ".join(f"“{claim.rstrip('.')}” on {task}, {row[first]} → {row[version]}"
-                           for (claim, task), row in changed.iterrows())  # fmt: skip
+        listed = "; ".join(
+            f"“{claim.rstrip('.')}” on {task}, {row[first]} → {row[version]}"
+            for (claim, task), row in changed.iterrows()
+        )
         count = f"{len(changed)} of {total} verdicts" + (" changes" if len(changed) == 1 else " change")
         parts.append(f"With the {version} instead of the {first}, {count}{f' ({listed})' if listed else ''}.")
     return " ".join(parts)
@@ -100,10 +102,17 @@ def describe_factor(judged: Sequence[JudgedClaim]) -> str:
 def verdict_numbers(judged: Sequence[JudgedClaim]) -> pd.DataFrame:
     """Return the numbers behind every verdict beside the paper's own, and the threshold."""
     rows = [
-        {"claim": claim.text, "task": task.task, "verdict": task.verdict, "ours": task.figures,
-         "paper": claim.claim.theirs.get(task.task, ""), "threshold": claim.claim.threshold.text}
-        for claim in judged for task in claim.tasks
-    ]  # fmt: skip
+        {
+            "claim": claim.text,
+            "task": task.task,
+            "verdict": task.verdict,
+            "ours": task.figures,
+            "paper": claim.claim.theirs.get(task.task, ""),
+            "threshold": claim.claim.threshold.text,
+        }
+        for claim in judged
+        for task in claim.tasks
+    ]
     return pd.DataFrame(rows).set_index(["claim", "task"])
 
 

@@ -12,7 +12,7 @@ from headscope.experiments.rendering.report import select_interval
 from headscope.experiments.template import fill_template, join_lines
 from headscope.plotting.facets import interval_facets
 from headscope.plotting.verdict_grid import verdict_grid
-from headscope.reporting.frames import Quantity, to_frame
+from headscope.reporting.frames import TableColumn, to_frame
 from headscope_studies.argument_cues import paper, report
 from headscope_studies.argument_cues.answers import TUNED
 from headscope_studies.argument_cues.cue import MIN_COUNT
@@ -45,10 +45,10 @@ def accuracy_table(facts: CueFacts) -> str:
     """Return the accuracy of every tuned model with every part of the input, beside the paper's best."""
     frames = {}
     columns = [
-        Quantity("test", "accuracy", {"set": "test"}, 100),
-        Quantity("median", "accuracy_median", {"set": "test"}, 100),
-        Quantity("largest", "accuracy_max", {"set": "test"}, 100),
-        Quantity("dev", "accuracy", {"set": "dev"}, 100),
+        TableColumn("test", "accuracy", {"set": "test"}, 100),
+        TableColumn("median", "accuracy_median", {"set": "test"}, 100),
+        TableColumn("largest", "accuracy_max", {"set": "test"}, 100),
+        TableColumn("dev", "accuracy", {"set": "dev"}, 100),
     ]
     for label, data in facts.results.items():
         row = data.sel(network=TUNED, part=data["seeds"].sel(network=TUNED) > 0)

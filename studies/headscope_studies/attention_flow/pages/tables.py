@@ -9,10 +9,10 @@ from matplotlib.figure import Figure
 
 from headscope.core.document import Document, Paragraph, Part, Picture, Section
 from headscope.experiments.pages.tables import verdict_values
-from headscope.experiments.rendering.report import Sample, describe_learned, describe_unlearned
+from headscope.experiments.rendering.report import Captioner, describe_learned, describe_unlearned
 from headscope.experiments.rendering.sentences import describe_verdicts
 from headscope.experiments.template import fill_template
-from headscope.reporting.frames import Quantity, to_frame
+from headscope.reporting.frames import TableColumn, to_frame
 from headscope.reporting.markdown import to_markdown
 from headscope_studies.attention_flow import report
 from headscope_studies.attention_flow.pages.facts import FlowFacts
@@ -88,12 +88,12 @@ def _report_accuracy(scores: xr.Dataset | None) -> list[Part]:
     if scores is None:
         return []
     columns = [
-        Quantity("accuracy", "accuracy"),
-        Quantity("most common label", "majority"),
-        Quantity("sentences", "n", whole=True),
+        TableColumn("accuracy", "accuracy"),
+        TableColumn("most common label", "majority"),
+        TableColumn("sentences", "n", whole=True),
     ]
     frame = to_frame(scores, {"seed": "seed", "attractors": "attractors"}, columns)
-    sample = Sample(report.CAPTIONS, f"{int(scores['n'].sel(attractors='all')[0]):,} sentences")
+    sample = Captioner(report.CAPTIONS, f"{int(scores['n'].sel(attractors='all')[0]):,} sentences")
     return [sample.table("accuracy_all", frame, accuracy=ACCURACY)]
 
 
@@ -102,9 +102,9 @@ def _report_referents(counts: xr.Dataset | None) -> list[Part]:
     if counts is None:
         return []
     last = counts.isel(layer=-1)
-    frame = to_frame(last, {"set": "texts", "lens": "attention"}, [Quantity("share of texts", "referent")])
+    frame = to_frame(last, {"set": "texts", "lens": "attention"}, [TableColumn("share of texts", "referent")])
     sizes = [f"{name} {int(last['n'].sel(set=name)):,}" for name in last["set"].values]
-    sample = Sample(report.CAPTIONS, f"{', '.join(sizes)} texts")
+    sample = Captioner(report.CAPTIONS, f"{', '.join(sizes)} texts")
     shares = {name: list_shares(last, name) for name in ("filled", "nearest")}
     return [sample.table("referents", frame), Paragraph(fill_template(report.TEXTS["referents"], **shares))]
 

@@ -11,7 +11,7 @@ from headscope.experiments.claims import format_interval
 from headscope.experiments.pages.tables import find_letters, format_intervals, to_grid, verdict_values
 from headscope.experiments.rendering.sentences import describe_verdicts
 from headscope.experiments.template import fill_template
-from headscope.reporting.frames import Quantity, to_frame
+from headscope.reporting.frames import TableColumn, to_frame
 from headscope.reporting.markdown import to_markdown
 from headscope_studies.dark_secrets import report
 from headscope_studies.dark_secrets.claims import name_relations
@@ -47,8 +47,8 @@ def page(facts: DarkFacts) -> bytes:
 
 def starts_grid(facts: DarkFacts) -> str:
     """Return the scores from every start, model by model and task by task."""
-    columns = [Quantity("metric", "metric")]
-    columns += [Quantity(name, "start_score", {"start": name}, interval=name != MAJORITY) for name in STARTS]
+    columns = [TableColumn("metric", "metric")]
+    columns += [TableColumn(name, "start_score", {"start": name}, interval=name != MAJORITY) for name in STARTS]
     frames = []
     for label, data in facts.models.items():
         frame = format_intervals(to_frame(data, {"task": "task"}, columns), ".2f", [*STARTS[1:]])

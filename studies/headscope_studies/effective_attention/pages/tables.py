@@ -19,7 +19,7 @@ from headscope.experiments.rendering.sentences import list_ranges
 from headscope.experiments.summary import list_tasks
 from headscope.experiments.template import format_range
 from headscope.patterns import NAMES
-from headscope.reporting.frames import ENDS, Quantity, to_frame
+from headscope.reporting.frames import ENDS, TableColumn, to_frame
 from headscope_studies.effective_attention import paper, report
 from headscope_studies.effective_attention.claims import LOSES, SEVERAL
 from headscope_studies.effective_attention.norms import compare_norms
@@ -69,8 +69,8 @@ def distance_table(numbers: xr.Dataset) -> pd.DataFrame:
     n = numbers["n"]
     data = numbers.sel(role="tuned", length="all")
     data = data.assign(short=100 * n.sel(length="at most d") / n.sel(length="all"), n=n.sel(length="all"))
-    columns = [Quantity("inputs", "n", whole=True), Quantity("of at most d tokens (%)", "short")]
-    columns += [Quantity(lens, "distance", {"lens": lens}) for lens in ("effective", "padded", "paper")]
+    columns = [TableColumn("inputs", "n", whole=True), TableColumn("of at most d tokens (%)", "short")]
+    columns += [TableColumn(lens, "distance", {"lens": lens}) for lens in ("effective", "padded", "paper")]
     frame = format_intervals(to_frame(data, {"task": "task"}, columns), ".3f", ("effective", "padded", "paper"))
     return format_intervals(frame, ".0f", ("of at most d tokens (%)",)).rename_axis("task")
 
@@ -106,9 +106,9 @@ def published_table(tuned: xr.Dataset) -> pd.DataFrame:
 def sink_table(tuned: xr.Dataset) -> pd.DataFrame:
     """Return the weight on the sink with each attention, and which token it is."""
     data = tuned.assign(kinds=100 * tuned["sink_kind"].mean("layer"))
-    columns = [Quantity(lens, "sink_mean", {"lens": lens}) for lens in report.SHOWN]
+    columns = [TableColumn(lens, "sink_mean", {"lens": lens}) for lens in report.SHOWN]
     kinds = [str(kind) for kind in data["sink"].values if float(data["kinds"].sel(sink=kind).max()) > 0]
-    columns += [Quantity(f"{report.TOKENS.get(kind, kind)} (%)", "kinds", {"sink": kind}) for kind in kinds]
+    columns += [TableColumn(f"{report.TOKENS.get(kind, kind)} (%)", "kinds", {"sink": kind}) for kind in kinds]
     frame = format_intervals(to_frame(data, {"task": "task"}, columns), ".3f", report.SHOWN)
     titles = [column.title for column in columns if column.variable == "kinds"]
     return format_intervals(frame, ".0f", titles).rename_axis("task")
@@ -116,8 +116,8 @@ def sink_table(tuned: xr.Dataset) -> pd.DataFrame:
 
 def dispersion_table(tuned: xr.Dataset) -> pd.DataFrame:
     """Return the entropy of rows with each attention."""
-    columns = [Quantity(lens, "dispersion", {"lens": lens}) for lens in report.SHOWN]
-    columns.append(Quantity("change, effective", "dispersion_change", {"lens": "effective"}))
+    columns = [TableColumn(lens, "dispersion", {"lens": lens}) for lens in report.SHOWN]
+    columns.append(TableColumn("change, effective", "dispersion_change", {"lens": "effective"}))
     return format_intervals(to_frame(tuned, {"task": "task"}, columns), ".2f").rename_axis("task")
 
 
