@@ -1,4 +1,4 @@
-"""The pages docs/sixteen_heads.md and docs/tables.md with their pictures."""
+"""The page docs/sixteen_heads.md with its pictures, and that of its tables."""
 
 from functools import partial
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The page docs/tables.md: every table behind docs/sixteen_heads.md."""
+"""The page of every table behind docs/sixteen_heads.md."""
 
 from collections.abc import Sequence
 from pathlib import Path
