@@ -63,7 +63,7 @@ def generate(
     >>> import transformers
     >>> small = {"vocab_size": 30522, "n_embd": 16, "n_layer": 2, "n_head": 2, "bos_token_id": 101, "eos_token_id": 102}
     >>> writer = hs.load(transformers.GPT2LMHeadModel(transformers.GPT2Config(**small)), tokenizer=model.tokenizer)
-    >>> hs.generate(writer, "The cat sat", max_new_tokens=3).keys.counts.item()
+    >>> hs.generate(writer, "The cat sat", min_new_tokens=3, max_new_tokens=3).keys.counts.item()
     8
     """
     request = make_request(model, site, layers, heads, keep)
