@@ -16,6 +16,7 @@ from headscope.results.compare import compare
 from headscope.results.lock import lock_output, lock_path
 from headscope.results.store import open_result, save
 from tests.figures.data import measured
+from tests.results.in_child import succeed
 
 
 @pytest.mark.parametrize("attribute", ["{oops", "[1]", "null", "", "[" * 100_000, 5])
@@ -74,13 +75,9 @@ def test_a_lock_whose_answer_was_lost_on_the_network_is_ours(tmp_path, monkeypat
     assert not list(tmp_path.iterdir())
 
 
-def is_named(path):
-    return bool(path.name)
-
-
 def test_an_interrupted_read_does_not_answer_for_the_next_file(tmp_path, monkeypatch):
     isolation._stop()
-    isolation.check_in_child(tmp_path / "a.nc", is_named)
+    isolation.check_in_child(tmp_path / "a.nc", succeed)
     child = isolation._child
     stdout, lines = child.stdout, []
 
@@ -96,9 +93,9 @@ def test_an_interrupted_read_does_not_answer_for_the_next_file(tmp_path, monkeyp
 
     monkeypatch.setattr(child, "stdout", Interrupted())
     with pytest.raises(KeyboardInterrupt):
-        isolation.check_in_child(tmp_path / "b.nc", is_named)
+        isolation.check_in_child(tmp_path / "b.nc", succeed)
     monkeypatch.undo()
-    isolation.check_in_child(tmp_path / "c.nc", is_named)
+    isolation.check_in_child(tmp_path / "c.nc", succeed)
 
 
 @pytest.mark.parametrize("facts", [{}, {"shard": "x", "n": 1}, {"shard": [1], "n": 1}, {"shard": [1, 1], "n": None}])

@@ -1,7 +1,6 @@
 """A file that is not what headscope wrote is refused; files from before checksums are read."""
 
 import re
-import sys
 from pathlib import Path
 
 import h5py
@@ -16,6 +15,7 @@ from headscope.results import isolation
 from headscope.results.netcdf import MARKER
 from headscope.results.store import open_result, save
 from tests.figures.data import measured
+from tests.results.in_child import crash, loop, succeed
 
 CHANGED = re.escape(
     "it changed since headscope wrote it (its checksum differs). If it is damaged, copy or make it again. If you "
@@ -116,14 +116,6 @@ def test_few_bytes_that_fill_the_memory_are_refused_and_never_written(ending, tm
     xr.testing.assert_identical(open_result(save(data, tmp_path / f"a.{ending}")), data)
 
 
-def crash(path):
-    isolation.os.kill(isolation.os.getpid(), 11)
-
-
-def succeed(path):
-    sys.stdout.write("a library prints\n")
-
-
 def test_a_crash_happens_in_the_child(tmp_path, monkeypatch):
     path = save(measured(), tmp_path / "a.nc")
     monkeypatch.syspath_prepend(str(Path(__file__).parents[2]))
@@ -133,15 +125,11 @@ def test_a_crash_happens_in_the_child(tmp_path, monkeypatch):
     isolation.check_in_child(path, succeed)
 
 
-def loop(path):
-    while True:
-        pass
-
-
 def test_an_endless_loop_ends_in_the_child(tmp_path, monkeypatch):
     path = save(measured(), tmp_path / "a.nc")
     monkeypatch.setattr(isolation, "CODE", "from headscope.results import isolation as i; i.SECONDS = 1; i.serve()")
     isolation._stop()
+    isolation.check_in_child(path, succeed)
     with pytest.raises(checksum.DamagedFile, match="It cannot be read"):
         isolation.check_in_child(path, loop)
     isolation._stop()
