@@ -82,9 +82,7 @@ def describe_saturation() -> str:
 
 
 def _tell_flow(parts: Sequence[tuple[str, xr.Dataset]]) -> str:
-    bound, same = (
-        join_words(f"{float(part[name][-1]):.0%} ({title})" for title, part in parts) for name in STYLES
-    )  # fmt: skip
+    bound, same = (join_words(f"{float(part[name][-1]):.0%} ({title})" for title, part in parts) for name in STYLES)
     return (
         f"Share of flows in the last layer that are as large as the edges at their ends allow: {bound}.\n"
         f"These are the models as pretrained. {_tell_tuned()}\n"

@@ -47,22 +47,37 @@ names every mechanism with its source lines, and the time without it over the ti
 {path_facts}
 """
 MECHANISMS = {
-    "full rank proved by a Cholesky factor": (projection.column_bases, projection._tall_bases, projection._short_bases,
-                                              projection._proves_independent, cholesky.cholesky_inverse,
-                                              cholesky.orthonormalize),
+    "full rank proved by a Cholesky factor": (
+        projection.column_bases,
+        projection._tall_bases,
+        projection._short_bases,
+        projection._proves_independent,
+        cholesky.cholesky_inverse,
+        cholesky.orthonormalize,
+    ),
     "A·Q from the model's A·V, in float32": (projection.project_left,),
-    "nested rows in chunks": (causal._project_nested, causal._prove_short, causal._Chunks, causal._factor,
-                              causal._solve, causal._Rows, visibility._analyze),
+    "nested rows in chunks": (
+        causal._project_nested,
+        causal._prove_short,
+        causal._Chunks,
+        causal._factor,
+        causal._solve,
+        causal._Rows,
+        visibility._analyze,
+    ),
     "value heads factored once for the heads that share them": (layers._repeat,),
     "layers stacked": (layers._stack_layers, layers._stack_values),
     "triangular inverses by halves": (cholesky._lower_inverse,),
-    "the edit in kernels of its own": (output._project_rows, output._run_kernels, output._find_kernels,
-                                       DOCS.parent / "src/headscope/effective/kernels.py"),
+    "the edit in kernels of its own": (
+        output._project_rows,
+        output._run_kernels,
+        output._find_kernels,
+        DOCS.parent / "src/headscope/effective/kernels.py",
+    ),
     "large maps in huge pages": (factored.allocate_huge_pages,),
     "equal rows of V merged": (projection._merged_basis, projection._first_equal_row),
-    "everything else: float64 decomposition": (projection._svd_basis, projection._replace_lost,
-                                               causal._project_lost),
-}  # fmt: skip
+    "everything else: float64 decomposition": (projection._svd_basis, projection._replace_lost, causal._project_lost),
+}
 
 
 def page() -> bytes:
@@ -72,9 +87,13 @@ def page() -> bytes:
         for name in ("gpu", "cpu", "gpu_paths", "cpu_paths")
     )
     text = TEXT.format(
-        gpu_facts=_facts(gpu), gpu=_ratios(gpu["rows"]), cpu_facts=_facts(cpu), cpu=_ratios(cpu["rows"]),
-        paths=_paths(gpu_paths, cpu_paths), path_facts=f"{_facts(gpu_paths)} {_facts(cpu_paths)}",
-    )  # fmt: skip
+        gpu_facts=_facts(gpu),
+        gpu=_ratios(gpu["rows"]),
+        cpu_facts=_facts(cpu),
+        cpu=_ratios(cpu["rows"]),
+        paths=_paths(gpu_paths, cpu_paths),
+        path_facts=f"{_facts(gpu_paths)} {_facts(cpu_paths)}",
+    )
     return text.encode()
 
 

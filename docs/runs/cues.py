@@ -132,8 +132,12 @@ def cross_validate(examples: Sequence[Example], where: Any) -> np.ndarray[Any, A
     groups = np.unique([example.id.removesuffix(SUFFIX) for example in examples], return_inverse=True)[1]
     analyze = CountVectorizer(analyzer=list_cues, binary=True)
     if where == "choices":
-        sides = [analyze.fit([text for e in examples for text in e.columns["choices"]]).transform(
-            [example.columns["choices"][side] for example in examples]) for side in (0, 1)]  # fmt: skip
+        sides = [
+            analyze.fit([text for e in examples for text in e.columns["choices"]]).transform(
+                [example.columns["choices"][side] for example in examples]
+            )
+            for side in (0, 1)
+        ]
         features = (sides[1] - sides[0]).tocsr()
     else:
         parts = [where] if isinstance(where, str) else where

@@ -28,8 +28,25 @@ from headscope.data.tagging.linear_model import NO_TAG, LinearTagger, Weights, r
 from headscope.data.tokenizing.words import split_words
 from headscope.results.hashes import fingerprint
 
-TAGS = ("ADJ", "ADP", "ADV", "AUX", "CCONJ", "DET", "INTJ", "NOUN", "NUM", "PART", "PRON", "PROPN", "PUNCT", "SCONJ",
-        "SYM", "VERB", "X")  # fmt: skip
+TAGS = (
+    "ADJ",
+    "ADP",
+    "ADV",
+    "AUX",
+    "CCONJ",
+    "DET",
+    "INTJ",
+    "NOUN",
+    "NUM",
+    "PART",
+    "PRON",
+    "PROPN",
+    "PUNCT",
+    "SCONJ",
+    "SYM",
+    "VERB",
+    "X",
+)
 NONE = len(TAGS)  # the index of NO_TAG in the arrays of this script
 TYPES = {"noun": ["NOUN"], "verb": ["VERB"], "pronoun": ["PRON"], "punctuation": ["PUNCT"]}
 WIDER = {**TYPES, "noun": ["NOUN", "PROPN"], "verb": ["VERB", "AUX"]}
@@ -59,8 +76,11 @@ def find_classes(sentences: list[Sentence]) -> dict[str, str]:
     """Return the tags of each word that occurs twice or more, as letters, without tags below 2 % of its occurrences."""
     classes = {}
     for word, tags in count_tags((word.lower(), tag) for sentence in sentences for word, tag in sentence).items():
-        frequent = [tag for tag, count in sorted(tags.items(), key=lambda item: (-item[1], item[0]))
-                    if count >= 0.02 * tags.total()]  # fmt: skip
+        frequent = [
+            tag
+            for tag, count in sorted(tags.items(), key=lambda item: (-item[1], item[0]))
+            if count >= 0.02 * tags.total()
+        ]
         if tags.total() > 1:
             classes[word] = "".join(chr(ord("A") + TAGS.index(tag)) for tag in frequent)
     return classes
@@ -71,9 +91,10 @@ def find_fixed_tags(sentences: list[Sentence], min_count: int) -> dict[str, int]
     counts = count_tags(word for sentence in sentences for word in sentence)
     best = {word: (*tags.most_common(1)[0], tags.total()) for word, tags in counts.items()}
     return {
-        word: TAGS.index(tag) for word, (tag, count, total) in best.items()
+        word: TAGS.index(tag)
+        for word, (tag, count, total) in best.items()
         if total >= min_count and count >= 0.995 * total
-    }  # fmt: skip
+    }
 
 
 @dataclass
@@ -201,8 +222,18 @@ def train(sentences: list[Sentence], options: argparse.Namespace) -> Weights:
 
 def run(data: TrainingData, seed: int, options: argparse.Namespace) -> np.ndarray:
     """Train for all epochs, and return the weights averaged over all steps."""
-    fields = (data.static, data.lexical, data.word, data.following, data.words, data.nexts, data.history, data.gold,
-              data.fixed, data.ends)  # fmt: skip
+    fields = (
+        data.static,
+        data.lexical,
+        data.word,
+        data.following,
+        data.words,
+        data.nexts,
+        data.history,
+        data.gold,
+        data.fixed,
+        data.ends,
+    )
     shape, step, draw = (len(data.names), len(TAGS)), 0, np.random.default_rng(seed)
     weights, squares = np.zeros(shape, np.float32), np.zeros(shape, np.float32)
     sums, stamps = np.zeros(shape), np.zeros(shape)
@@ -287,8 +318,12 @@ def main() -> None:
     table = data.f1.to_series().unstack("type").round(4).to_string()
     sys.stdout.write(f"{table}\n{options.model.stat().st_size / 1e6:.2f} MB, {speed:,.0f} words/s\n")
     if options.out:
-        facts = {"command": "docs/runs/tagger.py", "model": options.model.name, "seed": options.seed,
-                 "weights_hash": sha256(options.model.read_bytes()).hexdigest()}  # fmt: skip
+        facts = {
+            "command": "docs/runs/tagger.py",
+            "model": options.model.name,
+            "seed": options.seed,
+            "weights_hash": sha256(options.model.read_bytes()).hexdigest(),
+        }
         texts = fingerprint(text for path in tests.values() for text, _ in read_treebank(path))
         hs.save(stamp(data, **facts, data=texts, n=int(data.n.sum())), options.out, overwrite=True)
 

@@ -24,9 +24,19 @@ def folder(tmp_path_factory):
 
 def make_command(folder):
     return ("--text", "review", "--label", "animal", "--device", "cpu"), (
-        "finetune", folder / "train.jsonl", "--dev", folder / "dev.jsonl", "--model", folder / "model", "--epochs", "2",
-        "--learning-rate", "3e-3", "--max-length", "32",
-    )  # fmt: skip
+        "finetune",
+        folder / "train.jsonl",
+        "--dev",
+        folder / "dev.jsonl",
+        "--model",
+        folder / "model",
+        "--epochs",
+        "2",
+        "--learning-rate",
+        "3e-3",
+        "--max-length",
+        "32",
+    )
 
 
 def test_a_model_is_tuned_and_scored(headscope, folder, tmp_path):  # noqa: F811

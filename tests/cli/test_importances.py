@@ -25,9 +25,15 @@ def run(*words, code=0):
 
 def test_a_text_is_shown_with_its_largest_scores_and_saved(folder, tmp_path):
     out = run(
-        "importances", "the cat sat on a mat .", "--model", folder, "-o", str(tmp_path / "words.svg"), "-o",
+        "importances",
+        "the cat sat on a mat .",
+        "--model",
+        folder,
+        "-o",
+        str(tmp_path / "words.svg"),
+        "-o",
         str(tmp_path / "words.nc"),
-    )  # fmt: skip
+    )
     assert "[CLS] the cat sat on a mat . [SEP]" in out
     assert "largest: " in out
     assert all(len(line) <= 80 for line in out.splitlines() if not line.startswith("Wrote"))
@@ -75,7 +81,17 @@ def test_gradients_are_shown_and_measured(folder, tmp_path):
     path = tmp_path / "texts.csv"
     path.write_text("text,label\nthe cat sat,1\na dog ran fast,0\n")
     run(
-        "measure", str(path), "--model", folder, "--lens", "gradient", "--stat", "peak", "--target", "label", "-o",
+        "measure",
+        str(path),
+        "--model",
+        folder,
+        "--lens",
+        "gradient",
+        "--stat",
+        "peak",
+        "--target",
+        "label",
+        "-o",
         str(tmp_path / "b.nc"),
-    )  # fmt: skip
+    )
     assert '"target": "label"' in open_result(tmp_path / "b.nc").attrs["headscope"]

@@ -27,9 +27,23 @@ def reviews(tmp_path):
 def test_a_file_is_measured_and_drawn(headscope, model, reviews, tmp_path):  # noqa: F811
     out = tmp_path / "heads.nc"
     done = headscope(
-        "measure", reviews, "--text", "review", "--model", model, "--lens", "raw", "--lens", "effective",
-        "--statistics", "entropy", "--statistics", "offsets", "-o", out,
-    )  # fmt: skip
+        "measure",
+        reviews,
+        "--text",
+        "review",
+        "--model",
+        model,
+        "--lens",
+        "raw",
+        "--lens",
+        "effective",
+        "--statistics",
+        "entropy",
+        "--statistics",
+        "offsets",
+        "-o",
+        out,
+    )
     assert done.returncode == 0, done.stderr
     assert any(line.split()[:2] == ["entropy", "raw"] for line in done.stdout.splitlines())
     assert "With further axes: offsets and offsets_absolute." in " ".join(done.stdout.split())
@@ -57,9 +71,18 @@ def test_shards_are_measured_and_merged(headscope, model, reviews, tmp_path):  #
 
 def test_a_dry_run_prints_an_estimate_and_writes_nothing(headscope, model, reviews, tmp_path):  # noqa: F811
     done = headscope(
-        "measure", reviews, "--text", "review", "--model", model, "--statistics", "entropy", "-o",
-        tmp_path / "heads.nc", "--dry-run",
-    )  # fmt: skip
+        "measure",
+        reviews,
+        "--text",
+        "review",
+        "--model",
+        model,
+        "--statistics",
+        "entropy",
+        "-o",
+        tmp_path / "heads.nc",
+        "--dry-run",
+    )
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
     assert lines[0].startswith("12 examples in 1 batch: about ")

@@ -40,8 +40,11 @@ def numbers(exact=-0.2, paper=-0.2, *, half=0.01, raw=1.0, tasks=("RTE",), **lab
     """A quantity of 1 that changes by so much exactly, and with the paper's code."""
     change = np.array([0.0, exact, paper])
     ends = {"": 0.0, "_low": -half, "_high": half}
-    variables = {f"x{kind}{end}": ("lens", table + add)
-                 for kind, table in (("", raw + change), ("_change", change)) for end, add in ends.items()}  # fmt: skip
+    variables = {
+        f"x{kind}{end}": ("lens", table + add)
+        for kind, table in (("", raw + change), ("_change", change))
+        for end, add in ends.items()
+    }
     return xr.Dataset(variables, {"lens": ["raw", "effective", "paper"]}).expand_dims(task=list(tasks), **labels)
 
 
@@ -89,10 +92,16 @@ def test_a_sign_needs_the_whole_interval():
 def test_a_verdict_tells_refuted_from_not_reproduced():
     verdicts = {pair: decide(*pair, "padding") for pair in product(("yes", "no", "unclear"), repeat=2)}
     assert verdicts == {
-        ("yes", "yes"): "holds", ("yes", "unclear"): "holds", ("yes", "no"): "holds only without padding",
-        ("no", "yes"): "refuted by exactness", ("no", "no"): "not reproduced", ("no", "unclear"): "undecided",
-        ("unclear", "yes"): "undecided", ("unclear", "no"): "undecided", ("unclear", "unclear"): "undecided",
-    }  # fmt: skip
+        ("yes", "yes"): "holds",
+        ("yes", "unclear"): "holds",
+        ("yes", "no"): "holds only without padding",
+        ("no", "yes"): "refuted by exactness",
+        ("no", "no"): "not reproduced",
+        ("no", "unclear"): "undecided",
+        ("unclear", "yes"): "undecided",
+        ("unclear", "no"): "undecided",
+        ("unclear", "unclear"): "undecided",
+    }
     assert set(verdicts.values()) | {"does not apply"} == set(list_verdict_names("padding"))
 
 
@@ -220,8 +229,10 @@ def test_verdicts_that_depend_on_the_version_are_listed():
 
 
 def test_verdicts_are_counted_in_words():
-    counted = [JudgedClaim(CLAIM, (TaskVerdict("RTE", verdict, ""),)) for verdict in
-               ("not reproduced", "holds", "undecided", "holds", "refuted by exactness", "not reproduced")]  # fmt: skip
+    counted = [
+        JudgedClaim(CLAIM, (TaskVerdict("RTE", verdict, ""),))
+        for verdict in ("not reproduced", "holds", "undecided", "holds", "refuted by exactness", "not reproduced")
+    ]
     assert count_verdicts(counted) == "2 hold, 1 is refuted by exactness, 2 are not reproduced, 1 is undecided"
     assert conjugate("holds only without padding", 2) == "hold only without padding"
 

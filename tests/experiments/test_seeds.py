@@ -21,8 +21,11 @@ def numbers(*changes, half=0.02):
     """A quantity of 1 that changes by so much with each seed."""
     table = np.array([[[0.0, change] for change in changes]])
     dims, ends = ("task", "seed", "lens"), {"": 0.0, "_low": -half, "_high": half}
-    variables = {f"x{kind}{end}": (dims, table + add + whole)
-                 for kind, whole in (("", 1.0), ("_change", 0.0)) for end, add in ends.items()}  # fmt: skip
+    variables = {
+        f"x{kind}{end}": (dims, table + add + whole)
+        for kind, whole in (("", 1.0), ("_change", 0.0))
+        for end, add in ends.items()
+    }
     variables |= {"n": (("task", "seed"), [[277] * len(changes)]), "kind": (("task", "seed"), [["NLI"] * len(changes)])}
     variables |= {"tuned_hash": (("task", "seed"), [[f"a{seed}" for seed in range(len(changes))]])}
     variables |= {"plain": (("task", "seed"), [np.arange(len(changes), dtype=float)]), "size": ("task", [32])}
@@ -34,8 +37,10 @@ def test_intervals_hold_those_of_every_seed():
     made = numbers(-0.3, -0.2, -0.1)
     one = combine_seeds(made)
     for name, lens in product(("x", "x_change"), ("raw", "effective")):  # number by number
-        values, lows, highs = ([float(made[f"{name}{end}"].sel(task="RTE", seed=seed, lens=lens)) for seed in range(3)]
-                               for end in ("", "_low", "_high"))  # fmt: skip
+        values, lows, highs = (
+            [float(made[f"{name}{end}"].sel(task="RTE", seed=seed, lens=lens)) for seed in range(3)]
+            for end in ("", "_low", "_high")
+        )
         got = [float(one[f"{name}{end}"].sel(task="RTE", lens=lens)) for end in ("", "_low", "_high")]
         assert got == pytest.approx([sum(values) / 3, min(lows), max(highs)])
     assert one["plain"].values.tolist() == [1.0]
@@ -147,8 +152,11 @@ def test_what_is_the_largest_of_all_inputs_is_that_of_all_seeds():
 
 
 def test_runs_are_joined_along_task_and_seed():
-    made = {(task, seed): numbers(-0.1 * seed).assign_coords(task=[task], seed=[seed]) for task in ("B", "A")
-            for seed in (1, 2)}  # fmt: skip
+    made = {
+        (task, seed): numbers(-0.1 * seed).assign_coords(task=[task], seed=[seed])
+        for task in ("B", "A")
+        for seed in (1, 2)
+    }
     whole = join_seeds(list(made.values()))
     assert whole["x"].dims[:2] == ("task", "seed")
     assert (whole["task"].values.tolist(), whole["seed"].values.tolist()) == (["B", "A"], [1, 2])

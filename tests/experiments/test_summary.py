@@ -95,8 +95,9 @@ def test_published_averages_count_rows_of_padding():
     network.load_state_dict(model.network.state_dict())
     network.set_attn_implementation("eager")
     for example in examples:
-        ids = model.tokenizer(example.text, example.pair, padding="max_length", max_length=width, truncation=True,
-                              return_tensors="pt")  # fmt: skip
+        ids = model.tokenizer(
+            example.text, example.pair, padding="max_length", max_length=width, truncation=True, return_tensors="pt"
+        )
         with torch.no_grad():
             layers = network(**ids, output_attentions=True).attentions
         tokens = ids["input_ids"][0].tolist()

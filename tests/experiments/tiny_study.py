@@ -15,11 +15,17 @@ from headscope.reporting.frames import TableColumn, to_frame
 from headscope_studies.effective_attention.scores import score_edits
 
 EDITS = {"raw": None, "effective": "effective_attention"}
-CAPTIONS = {"verdicts": "The claim.", "table_1": "Entropy (the paper's Table 1).", "scores": "Scores.",
-            "figure_1": "Entropy (the paper's Figure 1).", "heads": "Entropy of every head."}  # fmt: skip
+CAPTIONS = {
+    "verdicts": "The claim.",
+    "table_1": "Entropy (the paper's Table 1).",
+    "scores": "Scores.",
+    "figure_1": "Entropy (the paper's Figure 1).",
+    "heads": "Entropy of every head.",
+}
 HUNDREDTH = Threshold("change of entropy", 0.01, "bits", "a hundredth of a bit counts", "2026-11-16")
-CLAIM = Claim("Entropy rises.", "entropy", {}, "rises", threshold=HUNDREDTH, theirs={"dev": "1.00 → 1.50"},
-              exact=("effective",))  # fmt: skip
+CLAIM = Claim(
+    "Entropy rises.", "entropy", {}, "rises", threshold=HUNDREDTH, theirs={"dev": "1.00 → 1.50"}, exact=("effective",)
+)
 THEIRS = pd.DataFrame({"task": ["dev"], "attention": ["effective"], "entropy": [1.5]}).set_index(["task", "attention"])
 
 
@@ -52,8 +58,9 @@ class TinyStudy(TaskStudy):
             inputs.table("table_1", frame, THEIRS),
             inputs.table("scores", score_table(numbers)),
             inputs.picture("figure_1", interval_facets({"entropy": points}, x="task")),
-            inputs.picture("heads", heat_facets(numbers["heads"], rows="lens", columns="task", y="layer",
-                                                label="bits")),
-        ]  # fmt: skip
+            inputs.picture(
+                "heads", heat_facets(numbers["heads"], rows="lens", columns="task", y="layer", label="bits")
+            ),
+        ]
         sections = [report_verdicts(inputs, judged, (), "By intervals."), Section("Entropy", parts)]
         return Document("Entropy", "A tiny study.", sections, ("sun2021",))

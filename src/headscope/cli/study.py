@@ -93,10 +93,12 @@ def _make_command(name: str) -> Any:
         console.print(f"Wrote {page}", soft_wrap=True)
 
     run.__annotations__ = {"model": Model, "device": Device, "out": Out, "force": Force, **study_options(kind)}
-    run.__signature__ = inspect.Signature([  # type: ignore[attr-defined]  # typer reads it
-        inspect.Parameter(key, inspect.Parameter.KEYWORD_ONLY, annotation=hint, default=DEFAULTS.get(key))
-        for key, hint in run.__annotations__.items()
-    ])  # fmt: skip
+    run.__signature__ = inspect.Signature(  # type: ignore[attr-defined]  # typer reads it
+        [
+            inspect.Parameter(key, inspect.Parameter.KEYWORD_ONLY, annotation=hint, default=DEFAULTS.get(key))
+            for key, hint in run.__annotations__.items()
+        ]
+    )
     run.__doc__ = kind.__doc__
     return run
 

@@ -11,8 +11,21 @@ from headscope.core.study import Study
 if TYPE_CHECKING:
     from headscope.engine.model import Model
 
-SOURCES = ("data", "dev", "train", "tuned", "mlm", "relations", "translation", "parallel", "text", "mlm_text",
-           "treebank", "coreference", "negations")  # fmt: skip
+SOURCES = (
+    "data",
+    "dev",
+    "train",
+    "tuned",
+    "mlm",
+    "relations",
+    "translation",
+    "parallel",
+    "text",
+    "mlm_text",
+    "treebank",
+    "coreference",
+    "negations",
+)
 
 
 def describe_study(study: Any, base: "Model") -> dict[str, Any]:

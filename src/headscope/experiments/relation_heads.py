@@ -135,8 +135,13 @@ def show_relation(
     weights[hidden[:, :, None] | hidden[:, None]] = np.nan
     numbers = [row.index for row in maps.keys.word.tolist()]
     pairs = [[find(word) for word in _find_pair(example, name)] for find, example in zip(numbers, shown, strict=True)]
-    variables = {"weights": (("example", "query", "key"), weights), "word": (("example", "key"), np.array(words)),
-                 "pair": (("example", "end"), np.array(pairs)), "layer": layer, "head": head}  # fmt: skip
+    variables = {
+        "weights": (("example", "query", "key"), weights),
+        "word": (("example", "key"), np.array(words)),
+        "pair": (("example", "end"), np.array(pairs)),
+        "layer": layer,
+        "head": head,
+    }
     return xr.Dataset(variables, {"example": [example.id for example in shown]}, {"relation": name})
 
 

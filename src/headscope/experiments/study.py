@@ -306,7 +306,9 @@ def _explain_resuming(error: OutputError, folder: Path) -> str:
 def stamp_tasks(numbers: xr.Dataset, **facts: Any) -> xr.Dataset:
     """Stamp joined numbers with the data and weights of every task, the number of inputs, and several seeds."""
     combined = combine_seeds(numbers)
-    hashes = {part: dict(zip(list_tasks(numbers), map(str, combined[f"{part}_hash"].values), strict=True))
-              for part in ("data", "tuned")}  # fmt: skip
+    hashes = {
+        part: dict(zip(list_tasks(numbers), map(str, combined[f"{part}_hash"].values), strict=True))
+        for part in ("data", "tuned")
+    }
     seeds = {"seed": numbers["seed"].values.tolist()} if "seed" in numbers.dims else {}
     return stamp(numbers, **{**facts, **hashes, **seeds, "n": sum(count_inputs(combined).values())})

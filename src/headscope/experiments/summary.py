@@ -231,7 +231,8 @@ def pool_ratios(times: xr.Dataset) -> xr.Dataset:
     smallest = ratios.isel(batch=ratios.notnull().any("turn").argmax("batch"))
     means = average(smallest, "turn").transpose("task", "way")
     medians = smallest.median("turn").transpose("way", "task").values
-    texts = [", ".join(f"{task} {value:.2f}×" for task, value in zip(list_tasks(times), row, strict=True))
-             for row in medians]  # fmt: skip
+    texts = [
+        ", ".join(f"{task} {value:.2f}×" for task, value in zip(list_tasks(times), row, strict=True)) for row in medians
+    ]
     pooled = xr.Dataset({**with_interval("ratio", ("way",), mean_interval(means.values)), "text": ("way", texts)})
     return pooled.assign(n=times.sizes["task"]).assign_coords(way=times["way"]).expand_dims(task=["all tasks"])

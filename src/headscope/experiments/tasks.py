@@ -127,8 +127,12 @@ def _group_by_text(examples: Sequence[Example]) -> list[list[int]]:
     from scipy.sparse.csgraph import connected_components
 
     nodes: dict[tuple[str, str | None], int] = {}  # of texts, numbered after those of examples
-    edges = [(row, nodes.setdefault(key, len(examples) + len(nodes))) for row, example in enumerate(examples)
-             for key in (("text", example.text), ("pair", example.pair)) if key[1]]  # fmt: skip
+    edges = [
+        (row, nodes.setdefault(key, len(examples) + len(nodes)))
+        for row, example in enumerate(examples)
+        for key in (("text", example.text), ("pair", example.pair))
+        if key[1]
+    ]
     size, ends = len(examples) + len(nodes), np.array(edges, int).reshape(-1, 2).T
     labels = connected_components(coo_array((np.ones(len(edges)), ends), (size, size)), directed=False)[1]
     groups: dict[int, list[int]] = {}

@@ -19,10 +19,15 @@ def threshold_table(judged: Sequence[JudgedClaim]) -> pd.DataFrame:
     claims = {claim.text: claim.claim for claim in judged}  # those of several models are the same
     counts = Counter(claim.threshold for claim in claims.values())
     rows = [
-        {"threshold": threshold.name, "value": threshold.text, "claims": count, "why": threshold.reason,
-         "set on": threshold.date}
+        {
+            "threshold": threshold.name,
+            "value": threshold.text,
+            "claims": count,
+            "why": threshold.reason,
+            "set on": threshold.date,
+        }
         for threshold, count in counts.items()
-    ]  # fmt: skip
+    ]
     return pd.DataFrame(rows).set_index("threshold")
 
 
@@ -47,9 +52,16 @@ def draw_thresholds(judged: Sequence[JudgedClaim]) -> Figure:
     for kind in kinds:
         style = looks[kind]
         panel.plot(
-            SCALES, [count[kind] for count in counts], label=kind, color=style.colour, linestyle=style.line,
-            marker=style.mark, markevery=marked, markersize=4, linewidth=1.2,
-        )  # fmt: skip
+            SCALES,
+            [count[kind] for count in counts],
+            label=kind,
+            color=style.colour,
+            linestyle=style.line,
+            marker=style.mark,
+            markevery=marked,
+            markersize=4,
+            linewidth=1.2,
+        )
     panel.axvline(1, color=theme.quiet, linewidth=0.6)
     panel.set_xscale("log", base=2)
     panel.set_xticks([SCALES[at] for at in marked], labels=[f"{SCALES[at]:g}×" for at in marked])

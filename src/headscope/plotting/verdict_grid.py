@@ -62,8 +62,10 @@ def verdict_grid(verdicts: pd.DataFrame, kinds: Sequence[str], *, width: float =
             if verdict:
                 _draw_cell(ax, (left, tops[at], heights[at]), looks[str(verdict)], size)
     _name_columns(ax, verdicts, places, size)
-    names = [Patch(facecolor=look[0], edgecolor=theme.quiet, linewidth=0.4, hatch=look[2], label=f"{look[1]}  {kind}")
-             for kind, look in looks.items()]  # fmt: skip
+    names = [
+        Patch(facecolor=look[0], edgecolor=theme.quiet, linewidth=0.4, hatch=look[2], label=f"{look[1]}  {kind}")
+        for kind, look in looks.items()
+    ]
     figure.legend(handles=names, loc="lower center", ncols=columns, fontsize=theme.text_size("note"), borderaxespad=0.1)
     return figure
 

@@ -71,8 +71,9 @@ class Training:
             return None, lambda examples: trained.answer(examples)["prediction"]
         options: Any = {**self.tuning, "seed": seed, "limit": None}
         out = self.folder / _name_folder(seed)
-        model = finetune(self.base, train, out=out, overwrite=True, device=self.device, progress=self.progress,
-                         **options)  # fmt: skip
+        model = finetune(
+            self.base, train, out=out, overwrite=True, device=self.device, progress=self.progress, **options
+        )
         return model, lambda examples: _predict(model, examples, int(options["max_length"]))
 
 

@@ -14,17 +14,37 @@ from headscope_studies.argument_cues.paper import BERT_BEST
 from headscope_studies.argument_cues.parts import ALL, BALANCED
 
 DATE = "2026-11-16"
-ABOVE = Threshold("accuracy above chance", 0.03, "points", "what 444 points can show of a share near one half with one "
-                  "seed is 4.7 points, with ten seeds about 3", DATE)  # fmt: skip
+ABOVE = Threshold(
+    "accuracy above chance",
+    0.03,
+    "points",
+    "what 444 points can show of a share near one half with one seed is 4.7 points, with ten seeds about 3",
+    DATE,
+)
 GAIN = Threshold("gain by another text", 0.02, "points", "half of the paper's gain by the reason, 75 over 71", DATE)
 WHOLE = Threshold("accuracy beyond the gains of single texts", 0.03, "points", "as for accuracy above chance", DATE)
-FOLLOWS = Threshold("share that follows the cue, above chance", 0.05, "points", "a twentieth of the points with "
-                    "the cue; the paper gives no number", DATE)  # fmt: skip
-EFFECT = Threshold("accuracy where the cue points right, less where it points wrong", 0.1, "points", "twice the "
-                   "threshold of following, because both sides move", DATE)  # fmt: skip
+FOLLOWS = Threshold(
+    "share that follows the cue, above chance",
+    0.05,
+    "points",
+    "a twentieth of the points with the cue; the paper gives no number",
+    DATE,
+)
+EFFECT = Threshold(
+    "accuracy where the cue points right, less where it points wrong",
+    0.1,
+    "points",
+    "twice the threshold of following, because both sides move",
+    DATE,
+)
 CHANCE = Threshold("accuracy on the adversarial set, from chance", 0.03, "points", ABOVE.reason, DATE)
-HEAD = Threshold("difference of attention to the cue", 0.02, "", "two hundredths of all attention of a row, about what "
-                 "one of 50 tokens gets", DATE)  # fmt: skip
+HEAD = Threshold(
+    "difference of attention to the cue",
+    0.02,
+    "",
+    "two hundredths of all attention of a row, about what one of 50 tokens gets",
+    DATE,
+)
 OURS: dict[str, Any] = {"percent": True, "source": "niven2019"}
 
 
@@ -37,27 +57,91 @@ def make_claims(alone: str, texts: tuple[str, ...], judged: str) -> tuple[Claim,
     first, second = (*texts, ALL, ALL)[:2]
     best = {part: f"{100 * value:.0f} % at best" for part, value in BERT_BEST.items()}
     return (
-        Claim(f"Trained on one part of the input alone ({alone}), the model does better than chance.", "above_chance",
-              {**at, "part": alone}, "rises", threshold=ABOVE, theirs={"ARCT": best.get(alone, "")}, **OURS,
-              applies=_known("above_chance_change", {**at, "part": alone}, alone != ALL)),
-        Claim(f"With another text ({first}) it does better.", "gain", {**at, "part": first}, "rises", threshold=GAIN,
-              theirs={"ARCT": best.get(first, "")}, applies=_known("gain_change", {**at, "part": first}), **OURS),
-        Claim(f"With the other text ({second}) it does better.", "gain", {**at, "part": second}, "rises", **OURS,
-              threshold=GAIN, applies=_known("gain_change", {**at, "part": second}, second not in (first, ALL))),
-        Claim("The whole input gains no more than its texts do one by one.", "unexplained", {**at, "part": ALL},
-              "same", threshold=WHOLE, applies=_known("unexplained_change", {**at, "part": ALL}), **OURS),
-        Claim("Its answers follow the cue.", "follow", {**at, "part": ALL}, "rises", threshold=FOLLOWS,
-              applies=_known("follow_change", {**at, "part": ALL}), **OURS),
-        Claim("It is better where the cue points right than where it points wrong.", "cue_effect", {**at, "part": ALL},
-              "rises", threshold=EFFECT, applies=_known("cue_effect_change", {**at, "part": ALL}), **OURS),
-        Claim("Where no cue is worth anything, it is at chance.", "fair", {"trained": "as it is"}, "same",
-              threshold=CHANCE, applies=_known("fair_change", {"trained": "as it is"}), **OURS),
-        Claim("Trained where no cue is worth anything, it is at chance there.", "fair", {"trained": "balanced"}, "same",
-              threshold=CHANCE, applies=_known("fair_change", {"trained": "balanced"}), **OURS),
-        Claim("In some head attention to the cue differs between points got by the cue and others.", "head_difference",
-              {"lens": "raw", "query": "cls"}, "rises", threshold=HEAD, source="",
-              applies=_known("head_difference_change", {"lens": "raw", "query": "cls"}), figures=name_head),
-    )  # fmt: skip
+        Claim(
+            f"Trained on one part of the input alone ({alone}), the model does better than chance.",
+            "above_chance",
+            {**at, "part": alone},
+            "rises",
+            threshold=ABOVE,
+            theirs={"ARCT": best.get(alone, "")},
+            **OURS,
+            applies=_known("above_chance_change", {**at, "part": alone}, alone != ALL),
+        ),
+        Claim(
+            f"With another text ({first}) it does better.",
+            "gain",
+            {**at, "part": first},
+            "rises",
+            threshold=GAIN,
+            theirs={"ARCT": best.get(first, "")},
+            applies=_known("gain_change", {**at, "part": first}),
+            **OURS,
+        ),
+        Claim(
+            f"With the other text ({second}) it does better.",
+            "gain",
+            {**at, "part": second},
+            "rises",
+            **OURS,
+            threshold=GAIN,
+            applies=_known("gain_change", {**at, "part": second}, second not in (first, ALL)),
+        ),
+        Claim(
+            "The whole input gains no more than its texts do one by one.",
+            "unexplained",
+            {**at, "part": ALL},
+            "same",
+            threshold=WHOLE,
+            applies=_known("unexplained_change", {**at, "part": ALL}),
+            **OURS,
+        ),
+        Claim(
+            "Its answers follow the cue.",
+            "follow",
+            {**at, "part": ALL},
+            "rises",
+            threshold=FOLLOWS,
+            applies=_known("follow_change", {**at, "part": ALL}),
+            **OURS,
+        ),
+        Claim(
+            "It is better where the cue points right than where it points wrong.",
+            "cue_effect",
+            {**at, "part": ALL},
+            "rises",
+            threshold=EFFECT,
+            applies=_known("cue_effect_change", {**at, "part": ALL}),
+            **OURS,
+        ),
+        Claim(
+            "Where no cue is worth anything, it is at chance.",
+            "fair",
+            {"trained": "as it is"},
+            "same",
+            threshold=CHANCE,
+            applies=_known("fair_change", {"trained": "as it is"}),
+            **OURS,
+        ),
+        Claim(
+            "Trained where no cue is worth anything, it is at chance there.",
+            "fair",
+            {"trained": "balanced"},
+            "same",
+            threshold=CHANCE,
+            applies=_known("fair_change", {"trained": "balanced"}),
+            **OURS,
+        ),
+        Claim(
+            "In some head attention to the cue differs between points got by the cue and others.",
+            "head_difference",
+            {"lens": "raw", "query": "cls"},
+            "rises",
+            threshold=HEAD,
+            source="",
+            applies=_known("head_difference_change", {"lens": "raw", "query": "cls"}),
+            figures=name_head,
+        ),
+    )
 
 
 def _known(name: str, where: Mapping[str, str], sensible: bool = True) -> Any:

@@ -41,8 +41,11 @@ class Cue:
         [1, 2, 6, 7]
         """
         spans = find_cue_spans(text, self.text)
-        return [number for number, (start, end) in enumerate(split_words(text))
-                if any(first <= start and end <= last for first, last in spans)]  # fmt: skip
+        return [
+            number
+            for number, (start, end) in enumerate(split_words(text))
+            if any(first <= start and end <= last for first, last in spans)
+        ]
 
 
 def count_cues(examples: Sequence[Example], texts: Sequence[str], *, min_count: int = MIN_COUNT) -> xr.Dataset:

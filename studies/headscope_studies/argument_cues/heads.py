@@ -56,11 +56,20 @@ def compare_attention(
     rows = np.flatnonzero(pointed >= 0).tolist()
     label = np.array([int(example.label or 0) for example in examples])
     by_cue = ((pointed == label) & (predicted == label))[rows]
-    marked = [replace(example, id=str(row)) for row, example in
-              zip(rows, mark_cue([examples[row] for row in rows], part, cue), strict=True)]  # fmt: skip
+    marked = [
+        replace(example, id=str(row))
+        for row, example in zip(rows, mark_cue([examples[row] for row in rows], part, cue), strict=True)
+    ]
     with ignore_truncation():
-        measured = measure(model, marked, lens=list(LENSES), statistics=[MarkedWords()], rows=True,
-                           max_length=max_length, progress=False).isel(site=0, drop=True)  # fmt: skip
+        measured = measure(
+            model,
+            marked,
+            lens=list(LENSES),
+            statistics=[MarkedWords()],
+            rows=True,
+            max_length=max_length,
+            progress=False,
+        ).isel(site=0, drop=True)
     table = measured["marked_words_rows"].sel(example=[str(row) for row in rows])
     table = table.assign_coords(lens=list(LENSES)).rename(source="query")
     table = table.transpose("example", "lens", "query", "layer", "head")
@@ -121,8 +130,10 @@ def summarise_heads(heads: xr.Dataset) -> xr.Dataset:
     variables: dict[str, Any] = name_ends("head_difference_change", ends)
     significant = heads["difference_p_adjusted"] < 0.05
     positions = np.unravel_index(best.values, (heads.sizes["layer"], heads.sizes["head"]))
-    variables |= {f"best_{name}": (best.dims, heads[name].values[at])
-                  for name, at in zip(("layer", "head"), positions, strict=True)}  # fmt: skip
+    variables |= {
+        f"best_{name}": (best.dims, heads[name].values[at])
+        for name, at in zip(("layer", "head"), positions, strict=True)
+    }
     variables["significant"] = (significant.mean("seed") > 0.5).sum(("layer", "head"))
     variables["significant_seeds"] = significant.any(("layer", "head")).sum("seed")
     summary = xr.Dataset(variables).assign(by_cue=heads["by_cue"].mean("seed"), others=heads["others"].mean("seed"))

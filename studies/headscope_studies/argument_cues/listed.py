@@ -61,8 +61,11 @@ def count_patterns(data: AuditData, patterns: Mapping[str, str]) -> xr.Dataset:
         for variant in ("exclusive", "either"):
             table = cues(list(examples), ngrams=(), patterns=patterns, variant=variant, parts="choices")
             part = table[["productivity", "coverage"]].sel(cue=list(patterns)).drop_vars(["words"], errors="ignore")
-            rows.append(part.rename(cue="pattern", productivity="pattern_productivity", coverage="pattern_coverage")
-                        .drop_attrs().expand_dims(printed=[split], variant=[variant]))  # fmt: skip
+            rows.append(
+                part.rename(cue="pattern", productivity="pattern_productivity", coverage="pattern_coverage")
+                .drop_attrs()
+                .expand_dims(printed=[split], variant=[variant])
+            )
     combined = xr.combine_by_coords(rows)
     assert isinstance(combined, xr.Dataset)
     return combined.sel(printed=list(splits))

@@ -102,12 +102,16 @@ def run_network(
 def join_runs(runs: Sequence[xr.Dataset], data: AuditData, cue: Cue | None) -> dict[str, xr.Dataset]:
     """Return `numbers`, `answers`, and where a cue was followed `heads`, from the results of `run_network`."""
     own = ["prediction", "learned", "checked"]
-    answers = join_answers([run[own].drop_dims(["layer", "head", "lens", "query"], errors="ignore") for run in runs],
-                           describe_points(data, cue))  # fmt: skip
+    answers = join_answers(
+        [run[own].drop_dims(["layer", "head", "lens", "query"], errors="ignore") for run in runs],
+        describe_points(data, cue),
+    )
     numbers, results = summarise_answers(answers), {"answers": answers}
-    parts = [run.drop_vars(own).squeeze(drop=True).expand_dims(seed=run["seed"].values)
-             for run in runs if "difference" in run
-             and not numbers["run_failed"].sel(network=TUNED, part=ALL, run=int(run["seed"].item()))]  # fmt: skip
+    parts = [
+        run.drop_vars(own).squeeze(drop=True).expand_dims(seed=run["seed"].values)
+        for run in runs
+        if "difference" in run and not numbers["run_failed"].sel(network=TUNED, part=ALL, run=int(run["seed"].item()))
+    ]
     if parts:
         results["heads"] = xr.concat(parts, "seed")
         numbers = numbers.merge(summarise_heads(results["heads"]))

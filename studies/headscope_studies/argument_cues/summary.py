@@ -123,8 +123,10 @@ def _average_groups(values: Array, group: np.ndarray[Any, np.dtype[np.int64]]) -
     """
     _, index = np.unique(group, return_inverse=True)
     known = np.isfinite(values)
-    total, count = (np.stack([np.bincount(index, row) for row in table])
-                    for table in (np.where(known, values, 0.0), known.astype(float)))  # fmt: skip
+    total, count = (
+        np.stack([np.bincount(index, row) for row in table])
+        for table in (np.where(known, values, 0.0), known.astype(float))
+    )
     with np.errstate(invalid="ignore", divide="ignore"):
         means: Array = total / count
     return means

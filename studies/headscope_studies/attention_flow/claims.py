@@ -39,18 +39,45 @@ DROP = _half_least([table["raw"][0] - _mean(table["raw"][1:]) for table in _tabl
 GROWTH = _half_least([table[lens][-1] - table[lens][0] for table in _tables for lens in NAMES])
 LOW = 0.2
 UNIFORM, FOCUS, FADE, LIFT = 0.8, 0.05, 0.5, 0.1
-THRESHOLDS = {name: Threshold(text, value, "", why, "2026-11-16") for name, (text, value, why) in {
-    "gain": ("gain over raw attention", GAIN, "half of the paper's smallest gain in the last layer, Tables 1 and 2"),
-    "sst": ("gain over raw attention, SST-2", SST_GAIN, "half of the paper's smallest gain in the last layer, Table 3"),
-    "over": ("gain of flow over rollout", OVER, "half of the smaller mean gain above the first layer, Tables 1 and 2"),
-    "drop": ("fall above the first layer", DROP, "half of the smaller fall to the mean of the others, Tables 1 and 2"),
-    "growth": ("rise with depth", GROWTH, "half of the smallest rise from the first layer to the last, Tables 1 and 2"),
-    "low": ("hardly a correlation", LOW, "the standard deviation over inputs in Table 3: inputs differ by more"),
-    "uniform": ("1 − uniformity", round(1 - UNIFORM, 3), "as if four of five tokens shared all; no number printed"),
-    "focus": ("more focused", FOCUS, "one token in twenty; the paper gives no number"),
-    "fade": ("left of the diagonal", FADE, "half of what the first layer has; the paper gives no number"),
-    "lift": ("above an equal share", LIFT, "a tenth above what equal weights would give; the paper gives no number"),
-}.items()}  # fmt: skip
+THRESHOLDS = {
+    name: Threshold(text, value, "", why, "2026-11-16")
+    for name, (text, value, why) in {
+        "gain": (
+            "gain over raw attention",
+            GAIN,
+            "half of the paper's smallest gain in the last layer, Tables 1 and 2",
+        ),
+        "sst": (
+            "gain over raw attention, SST-2",
+            SST_GAIN,
+            "half of the paper's smallest gain in the last layer, Table 3",
+        ),
+        "over": (
+            "gain of flow over rollout",
+            OVER,
+            "half of the smaller mean gain above the first layer, Tables 1 and 2",
+        ),
+        "drop": (
+            "fall above the first layer",
+            DROP,
+            "half of the smaller fall to the mean of the others, Tables 1 and 2",
+        ),
+        "growth": (
+            "rise with depth",
+            GROWTH,
+            "half of the smallest rise from the first layer to the last, Tables 1 and 2",
+        ),
+        "low": ("hardly a correlation", LOW, "the standard deviation over inputs in Table 3: inputs differ by more"),
+        "uniform": ("1 − uniformity", round(1 - UNIFORM, 3), "as if four of five tokens shared all; no number printed"),
+        "focus": ("more focused", FOCUS, "one token in twenty; the paper gives no number"),
+        "fade": ("left of the diagonal", FADE, "half of what the first layer has; the paper gives no number"),
+        "lift": (
+            "above an equal share",
+            LIFT,
+            "a tenth above what equal weights would give; the paper gives no number",
+        ),
+    }.items()
+}
 
 
 def _last(rows: xr.Dataset, quantity: str, lens: str, other: str | None = None, **where: str) -> xr.DataArray:
@@ -88,19 +115,28 @@ def _uniform(rows: xr.Dataset) -> xr.DataArray:
 
 
 CONTRASTS: Mapping[str, Contrast] = {
-    **{f"correlation, {lens} − raw, {score}": partial(_last, quantity="correlation", lens=lens, other="raw",
-                                                      importance=score) for score in SCORES for lens in NAMES},
+    **{
+        f"correlation, {lens} − raw, {score}": partial(
+            _last, quantity="correlation", lens=lens, other="raw", importance=score
+        )
+        for score in SCORES
+        for lens in NAMES
+    },
     **{f"correlation, flow − rollout, {score}": partial(_over, score=score) for score in SCORES},
     **{f"correlation, raw first − others, {score}": partial(_drop, score=score) for score in SCORES},
     **{f"correlation, {lens} last − first": partial(_grow, lens=lens) for lens in NAMES},
-    **{f"correlation, {lens}": partial(_last, quantity="correlation", lens=lens, importance="gradient")
-       for lens in ("raw", *NAMES)},
+    **{
+        f"correlation, {lens}": partial(_last, quantity="correlation", lens=lens, importance="gradient")
+        for lens in ("raw", *NAMES)
+    },
     "uniformity, raw": _uniform,
-    **{f"uniformity, {lens} − {other}": partial(_last, quantity="spread", lens=lens, other=other)
-       for lens, other in (("rollout", "raw"), ("flow", "raw"), ("rollout", "flow"))},
+    **{
+        f"uniformity, {lens} − {other}": partial(_last, quantity="spread", lens=lens, other=other)
+        for lens, other in (("rollout", "raw"), ("flow", "raw"), ("rollout", "flow"))
+    },
     **{f"diagonal, {lens} last ÷ first": partial(_fade, lens=lens) for lens in NAMES},
     **{f"{word}, {lens}": partial(_lift, lens=lens, word=word) for lens in NAMES for word in ("subject", "attractor")},
-}  # fmt: skip
+}
 
 
 def _claim(text: str, name: str, direction: Any, threshold: str, sst: bool | None = None, bound: float = 0.0) -> Claim:
@@ -112,35 +148,114 @@ def _claim(text: str, name: str, direction: Any, threshold: str, sst: bool | Non
             return f"a claim on {paper.SST}" if sst else "Table 3 makes a weaker claim"
         return "" if bool(task["difference"].sel(where).sel(lens="exact").notnull()) else "no input has what it needs"
 
-    return Claim(text, "difference", where, direction, threshold=THRESHOLDS[threshold], bounds=(bound, bound),
-                 exact=("exact",), published=("code",) if name.startswith("correlation") else (), applies=applies,
-                 source="abnar2020")  # fmt: skip
+    return Claim(
+        text,
+        "difference",
+        where,
+        direction,
+        threshold=THRESHOLDS[threshold],
+        bounds=(bound, bound),
+        exact=("exact",),
+        published=("code",) if name.startswith("correlation") else (),
+        applies=applies,
+        source="abnar2020",
+    )
 
 
 CLAIMS = (
-    *(_claim(f"{NAMES[lens]} correlates better with {OF[score]} than raw attention does, in the last layer.",
-             f"correlation, {lens} − raw, {score}", "rises", "gain", sst=False)
-      for score in SCORES for lens in NAMES),
-    *(_claim(f"Flow correlates better with {OF[score]} than rollout does, from the second layer on.",
-             f"correlation, flow − rollout, {score}", "rises", "over", sst=False) for score in SCORES),
-    *(_claim(f"Raw attention correlates with {OF[score]} in the first layer, and much less above it.",
-             f"correlation, raw first − others, {score}", "rises", "drop", sst=False) for score in SCORES),
-    *(_claim(f"{NAMES[lens]} correlates better with blank-out the deeper it goes.",
-             f"correlation, {lens} last − first", "rises", "growth", sst=False) for lens in NAMES),
-    *(_claim(f"On {paper.SST}, {lens} attention in the last layer hardly correlates with input gradients.",
-             f"correlation, {lens}", "within", "low", sst=True) for lens in ("raw", *NAMES)),
-    *(_claim(f"On {paper.SST}, {lens} correlates slightly better with input gradients than raw attention does.",
-             f"correlation, {lens} − raw, gradient", "rises", "sst", sst=True) for lens in NAMES),
-    _claim("Raw attention from [CLS] is almost uniform above the third layer.", "uniformity, raw", "within",
-           "uniform", bound=1.0),
-    *(_claim(f"{NAMES[lens]} from [CLS] is less uniform than raw attention, in the last layer.",
-             f"uniformity, {lens} − raw", "falls", "focus") for lens in NAMES),
+    *(
+        _claim(
+            f"{NAMES[lens]} correlates better with {OF[score]} than raw attention does, in the last layer.",
+            f"correlation, {lens} − raw, {score}",
+            "rises",
+            "gain",
+            sst=False,
+        )
+        for score in SCORES
+        for lens in NAMES
+    ),
+    *(
+        _claim(
+            f"Flow correlates better with {OF[score]} than rollout does, from the second layer on.",
+            f"correlation, flow − rollout, {score}",
+            "rises",
+            "over",
+            sst=False,
+        )
+        for score in SCORES
+    ),
+    *(
+        _claim(
+            f"Raw attention correlates with {OF[score]} in the first layer, and much less above it.",
+            f"correlation, raw first − others, {score}",
+            "rises",
+            "drop",
+            sst=False,
+        )
+        for score in SCORES
+    ),
+    *(
+        _claim(
+            f"{NAMES[lens]} correlates better with blank-out the deeper it goes.",
+            f"correlation, {lens} last − first",
+            "rises",
+            "growth",
+            sst=False,
+        )
+        for lens in NAMES
+    ),
+    *(
+        _claim(
+            f"On {paper.SST}, {lens} attention in the last layer hardly correlates with input gradients.",
+            f"correlation, {lens}",
+            "within",
+            "low",
+            sst=True,
+        )
+        for lens in ("raw", *NAMES)
+    ),
+    *(
+        _claim(
+            f"On {paper.SST}, {lens} correlates slightly better with input gradients than raw attention does.",
+            f"correlation, {lens} − raw, gradient",
+            "rises",
+            "sst",
+            sst=True,
+        )
+        for lens in NAMES
+    ),
+    _claim(
+        "Raw attention from [CLS] is almost uniform above the third layer.",
+        "uniformity, raw",
+        "within",
+        "uniform",
+        bound=1.0,
+    ),
+    *(
+        _claim(
+            f"{NAMES[lens]} from [CLS] is less uniform than raw attention, in the last layer.",
+            f"uniformity, {lens} − raw",
+            "falls",
+            "focus",
+        )
+        for lens in NAMES
+    ),
     _claim("Rollout is more focused than flow, in the last layer.", "uniformity, rollout − flow", "falls", "focus"),
-    *(_claim(f"The diagonal fades with depth under {lens}.", f"diagonal, {lens} last ÷ first", "within", "fade")
-      for lens in NAMES),
-    *(_claim(f"{NAMES[lens]} gives the {word} more than an equal share, where there is an attractor.",
-             f"{word}, {lens}", "rises", "lift") for lens in NAMES for word in ("subject", "attractor")),
-)  # fmt: skip
+    *(
+        _claim(f"The diagonal fades with depth under {lens}.", f"diagonal, {lens} last ÷ first", "within", "fade")
+        for lens in NAMES
+    ),
+    *(
+        _claim(
+            f"{NAMES[lens]} gives the {word} more than an equal share, where there is an attractor.",
+            f"{word}, {lens}",
+            "rises",
+            "lift",
+        )
+        for lens in NAMES
+        for word in ("subject", "attractor")
+    ),
+)
 
 
 def judge_claims(numbers: xr.Dataset, subset: str = "all") -> list[JudgedClaim]:

@@ -14,20 +14,42 @@ from headscope_studies.dark_secrets import paper
 from headscope_studies.dark_secrets.disabled import name_best
 
 DATE = "2026-11-16"
-SHARE = Threshold("share of maps", 0.05, "points", "two standard errors of a difference of two shares of 1,000 maps "
-                  "are up to 4.5 points", DATE)  # fmt: skip
+SHARE = Threshold(
+    "share of maps",
+    0.05,
+    "points",
+    "two standard errors of a difference of two shares of 1,000 maps are up to 4.5 points",
+    DATE,
+)
 SIGN = Threshold("margin", 0.0, "", "its sign: above 0 exactly where the order is as claimed; never scaled", DATE)
-GAIN = Threshold("gain by disabling", 0.005, "points", "half a point, one or two inputs of the smallest dev set; the "
-                 "paper draws its gains as colours", DATE)  # fmt: skip
+GAIN = Threshold(
+    "gain by disabling",
+    0.005,
+    "points",
+    "half a point, one or two inputs of the smallest dev set; the paper draws its gains as colours",
+    DATE,
+)
 HARDLY = Threshold("mean change of the score", 0.01, "points", "one point, what a table with two digits shows", DATE)
-UNHURT = Threshold("change without a layer", -0.01, "points", "a loss of one point, what a table with two digits "
-                   "shows", DATE)  # fmt: skip
-PRETRAINED = Threshold("gain by pretraining", 0.05, "points", "two standard errors of a difference of two "
-                       "accuracies near 0.7 on 800 inputs are 4.6 points", DATE)  # fmt: skip
-LEARNED = Threshold("gain over the most common label", 0.05, "points", "as for pretraining, so that both gains are "
-                    "judged alike", DATE)  # fmt: skip
-ENCODES = Threshold("weight above that at the same distance", ENCODED, "", "a tenth of all attention of a word; the "
-                    "paper draws weights as colours", DATE)  # fmt: skip
+UNHURT = Threshold(
+    "change without a layer", -0.01, "points", "a loss of one point, what a table with two digits shows", DATE
+)
+PRETRAINED = Threshold(
+    "gain by pretraining",
+    0.05,
+    "points",
+    "two standard errors of a difference of two accuracies near 0.7 on 800 inputs are 4.6 points",
+    DATE,
+)
+LEARNED = Threshold(
+    "gain over the most common label", 0.05, "points", "as for pretraining, so that both gains are judged alike", DATE
+)
+ENCODES = Threshold(
+    "weight above that at the same distance",
+    ENCODED,
+    "",
+    "a tenth of all attention of a word; the paper draws weights as colours",
+    DATE,
+)
 FEW = Threshold("share of heads", 0.1, "points", "a tenth of the heads; the paper gives no number for few", DATE)
 OURS: dict[str, Any] = {"percent": True, "source": "kovaleva2019"}
 
@@ -44,30 +66,84 @@ def _unknown(name: str, reason: str) -> Any:
 CLAIMS = (
     _claim_share("32 to 61 % of all maps are heterogeneous.", "heterogeneous", paper.HETEROGENEOUS),
     _claim_share("About 30 % of all maps are vertical.", "vertical", (paper.VERTICAL, paper.VERTICAL)),
-    Claim("The last two layers change most with fine-tuning.", "layer_margin", direction="above", threshold=SIGN,
-          exact=("raw",), source="kovaleva2019",
-          applies=lambda task: "" if task.sizes["layer"] > 2 else "there are no other layers",
-          figures=lambda task: name_least(task, "similarity_layer", ["raw"])),
-    Claim("Disabling one head hardly changes the score, on average over heads.", "mean_head", {}, "same",
-          threshold=HARDLY, **OURS),
-    Claim("Disabling some head improves the score.", "best_head", {}, "rises", threshold=GAIN,
-          figures=lambda task: name_best(task, "head"), **OURS),
-    Claim("Disabling some whole layer improves the score.", "best_layer", {}, "rises", threshold=GAIN,
-          figures=lambda task: name_best(task, "layer"), **OURS),
-    Claim("Some whole layer can be disabled without loss.", "best_layer_change", {}, "above", threshold=UNHURT,
-          figures=lambda task: name_best(task, "layer"), source="kovaleva2019"),
-    Claim("Fine-tuned from pretrained weights, the model is better than from random ones.", "pretraining_gain", {},
-          "rises", threshold=PRETRAINED,
-          applies=_unknown("pretraining_gain", "the model was fine-tuned before the study"), **OURS),
-    Claim("Fine-tuned from random weights, the model still learns the task, on all tasks but STS-B.", "random_gain", {},
-          "rises", threshold=LEARNED, but_on=("STS-B",), theirs={"SST-2": f"accuracy {paper.SST_FROM_RANDOM:.2f}"},
-          applies=_unknown("random_gain", "there is no most common label, or the model was fine-tuned before"), **OURS),
-)  # fmt: skip
+    Claim(
+        "The last two layers change most with fine-tuning.",
+        "layer_margin",
+        direction="above",
+        threshold=SIGN,
+        exact=("raw",),
+        source="kovaleva2019",
+        applies=lambda task: "" if task.sizes["layer"] > 2 else "there are no other layers",
+        figures=lambda task: name_least(task, "similarity_layer", ["raw"]),
+    ),
+    Claim(
+        "Disabling one head hardly changes the score, on average over heads.",
+        "mean_head",
+        {},
+        "same",
+        threshold=HARDLY,
+        **OURS,
+    ),
+    Claim(
+        "Disabling some head improves the score.",
+        "best_head",
+        {},
+        "rises",
+        threshold=GAIN,
+        figures=lambda task: name_best(task, "head"),
+        **OURS,
+    ),
+    Claim(
+        "Disabling some whole layer improves the score.",
+        "best_layer",
+        {},
+        "rises",
+        threshold=GAIN,
+        figures=lambda task: name_best(task, "layer"),
+        **OURS,
+    ),
+    Claim(
+        "Some whole layer can be disabled without loss.",
+        "best_layer_change",
+        {},
+        "above",
+        threshold=UNHURT,
+        figures=lambda task: name_best(task, "layer"),
+        source="kovaleva2019",
+    ),
+    Claim(
+        "Fine-tuned from pretrained weights, the model is better than from random ones.",
+        "pretraining_gain",
+        {},
+        "rises",
+        threshold=PRETRAINED,
+        applies=_unknown("pretraining_gain", "the model was fine-tuned before the study"),
+        **OURS,
+    ),
+    Claim(
+        "Fine-tuned from random weights, the model still learns the task, on all tasks but STS-B.",
+        "random_gain",
+        {},
+        "rises",
+        threshold=LEARNED,
+        but_on=("STS-B",),
+        theirs={"SST-2": f"accuracy {paper.SST_FROM_RANDOM:.2f}"},
+        applies=_unknown("random_gain", "there is no most common label, or the model was fine-tuned before"),
+        **OURS,
+    ),
+)
 RELATION_CLAIMS = (
-    Claim("Some head attends to the words of a relation more than their distance explains.", "best_gain", {}, "rises",
-          threshold=ENCODES, figures=name_best_head, source="kovaleva2019"),
+    Claim(
+        "Some head attends to the words of a relation more than their distance explains.",
+        "best_gain",
+        {},
+        "rises",
+        threshold=ENCODES,
+        figures=name_best_head,
+        source="kovaleva2019",
+    ),
     Claim("Few heads do.", "encoding", {}, "below", threshold=FEW, **OURS),
-)  # fmt: skip
+)
 """Judged on relations in place of tasks."""
 
 

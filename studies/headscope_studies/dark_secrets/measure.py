@@ -54,8 +54,13 @@ def measure_related(
     """Return the weights of every head between related words, and the maps of one head on two texts."""
     steps = Steps(folder, "related words", 1, options.get("progress"))
     pairs = fingerprint(str(pair) for example in examples for pair in list_word_pairs(example))
-    facts = {"version": __version__, **fingerprint_model(model), "max_length": max_length, "pairs": pairs,
-             "texts": fingerprint_examples(examples)}  # fmt: skip
+    facts = {
+        "version": __version__,
+        **fingerprint_model(model),
+        "max_length": max_length,
+        "pairs": pairs,
+        "texts": fingerprint_examples(examples),
+    }
     steps.begin(facts, overwrite=bool(options.get("overwrite")))
     steps.say(1, f"every head of the model before tuning, {len(examples):,} texts")
     with ignore_truncation():

@@ -16,8 +16,14 @@ from headscope_studies.effective_attention.paper import LETTERS, SECONDS, SHAPE,
 
 DATE = "2026-11-16"
 WEIGHT = Threshold("change of a weight", 0.1, "% of the raw value", "a tenth; for all tokens, up, down and alike", DATE)
-SHARE = Threshold("share of maps", 0.05, "points", "the paper's 1,000 maps cannot show less: two standard errors of a "
-                  "difference of two shares of 1,000 maps are up to 4.5 points", DATE)  # fmt: skip
+SHARE = Threshold(
+    "share of maps",
+    0.05,
+    "points",
+    "the paper's 1,000 maps cannot show less: two standard errors of a "
+    "difference of two shares of 1,000 maps are up to 4.5 points",
+    DATE,
+)
 SPREAD = Threshold("change of dispersion", 0.095, "nats", "a tenth more tokens, as exp(0.095) is 1.1", DATE)
 TWICE = Threshold("twice the time", 0.5, "×", "1.5 to 2.5 is what rounds to 2; set after times had been seen", DATE)
 SIGN = Threshold("margin", 0.0, "", "its sign: above 0 exactly where the order is as claimed; never scaled", DATE)
@@ -35,8 +41,17 @@ def _claim_share(text: str, pattern: str, direction: Any) -> Claim:
 
 
 def _claim_raw(text: str, pattern: str, bounds: tuple[float, float]) -> Claim:
-    return Claim(text, "share", {"pattern": pattern}, "within", threshold=SHARE, bounds=bounds, percent=True,
-                 exact=("raw",), source="kovaleva2019")  # fmt: skip
+    return Claim(
+        text,
+        "share",
+        {"pattern": pattern},
+        "within",
+        threshold=SHARE,
+        bounds=bounds,
+        percent=True,
+        exact=("raw",),
+        source="kovaleva2019",
+    )
 
 
 def _claim_weight(text: str, axis: str, label: str, direction: Any) -> Claim:
@@ -84,39 +99,72 @@ LOSES = {
     "punctuation": _claim_weight("Punctuation loses weight too.", "type", "punctuation", "falls"),
 }
 LEADS = Claim(
-    "[SEP] is among the two types that [CLS] attends to most, on all tasks but QNLI.", "sep_margin", direction="above",
-    threshold=SIGN, exact=("raw",), but_on=("QNLI",), applies=find_twins, source="sun2021", figures=_format_ranks,
-)  # fmt: skip
+    "[SEP] is among the two types that [CLS] attends to most, on all tasks but QNLI.",
+    "sep_margin",
+    direction="above",
+    threshold=SIGN,
+    exact=("raw",),
+    but_on=("QNLI",),
+    applies=find_twins,
+    source="sun2021",
+    figures=_format_ranks,
+)
 LOSES_LEAD = Claim(
-    "With effective attention [SEP] loses that rank, on all tasks but SST-2.", "sep_margin", direction="below",
-    threshold=SIGN, but_on=("QNLI", "SST-2"), applies=_cannot_lose,
-    figures=partial(_format_ranks, lenses=("raw", "effective", "paper")), **THEIRS,
-)  # fmt: skip
+    "With effective attention [SEP] loses that rank, on all tasks but SST-2.",
+    "sep_margin",
+    direction="below",
+    threshold=SIGN,
+    but_on=("QNLI", "SST-2"),
+    applies=_cannot_lose,
+    figures=partial(_format_ranks, lenses=("raw", "effective", "paper")),
+    **THEIRS,
+)
 ALIKE = (
     _claim_weight("[CLS] attends to itself alike in the last layer.", "type", "cls", "same"),
     _claim_weight("[CLS] is attended to alike from all other tokens.", "token", "cls", "same"),
 )
-GAINS = tuple(_claim_weight(f"{kind.capitalize()}s gain weight.", "type", kind, "rises")
-              for kind in ("noun", "pronoun", "verb"))  # fmt: skip
+GAINS = tuple(
+    _claim_weight(f"{kind.capitalize()}s gain weight.", "type", kind, "rises") for kind in ("noun", "pronoun", "verb")
+)
 LAYERS = Claim(
-    "The last two layers change most with fine-tuning, under both attentions.", "layer_margin", direction="above",
-    threshold=SIGN, exact=("raw", "effective"), published=("raw", "paper"), contrast="padding", source="sun2021",
+    "The last two layers change most with fine-tuning, under both attentions.",
+    "layer_margin",
+    direction="above",
+    threshold=SIGN,
+    exact=("raw", "effective"),
+    published=("raw", "paper"),
+    contrast="padding",
+    source="sun2021",
     figures=partial(name_least, name="similarity_layer", lenses=("raw", "effective")),
     applies=lambda task: "" if task.sizes["layer"] > 2 else "there are no other layers",
-)  # fmt: skip
+)
 EARLIER = (
-    Claim("Effective attention is more dispersed (Brunner et al., 2020).", "dispersion", {}, "rises", threshold=SPREAD,
-          source="brunner2020", **BOTH),
+    Claim(
+        "Effective attention is more dispersed (Brunner et al., 2020).",
+        "dispersion",
+        {},
+        "rises",
+        threshold=SPREAD,
+        source="brunner2020",
+        **BOTH,
+    ),
     _claim_raw("32 to 61 % of raw maps are heterogeneous (Kovaleva et al., 2019).", "heterogeneous", (0.32, 0.61)),
     _claim_raw("About 30 % of raw maps are vertical (Kovaleva et al., 2019).", "vertical", (0.30, 0.30)),
-)  # fmt: skip
+)
 CLAIMS = (*PATTERNS, LEADS, LOSES_LEAD, LOSES["punctuation"], *GAINS, LOSES["[SEP]"], *ALIKE, LAYERS, *EARLIER, SINK)
 TIME = Claim(
-    "Evaluation takes twice the time.", "ratio", {"way": "svd"}, "within", threshold=TWICE, bounds=(2.0, 2.0),
+    "Evaluation takes twice the time.",
+    "ratio",
+    {"way": "svd"},
+    "within",
+    threshold=TWICE,
+    bounds=(2.0, 2.0),
     theirs={"all tasks": " to ".join(f"{end:.2f}×" for end in sorted(b / a for a, b in SECONDS.values())[::4])},
-    applies=lambda task: str(task["unfair"].values), figures=lambda task: str(task["text"].sel(way="svd").values),
-    source="sun2021", fewest=2,  # tasks, not inputs
-)  # fmt: skip
+    applies=lambda task: str(task["unfair"].values),
+    figures=lambda task: str(task["text"].sel(way="svd").values),
+    source="sun2021",
+    fewest=2,  # tasks, not inputs
+)
 
 
 def judge_claims(numbers: xr.Dataset, times: xr.Dataset | None = None, several: str = "max") -> list[JudgedClaim]:

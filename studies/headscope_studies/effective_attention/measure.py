@@ -23,8 +23,12 @@ NORM_LENSES = {"raw": "raw", "effective": "effective", "norm": "norm"}
 IN_PLACE = "effective_attention"
 EDITS = {"raw": None, "effective": IN_PLACE, "padded": f"{IN_PLACE}:keys=padded", "paper": f"{IN_PLACE}:keys=paper"}
 STATISTICS = (
-    "special_tokens:reduce=all,roles=cls+sep,source=others", "effective_share", "relative_change", "entropy", "sink",
-)  # fmt: skip
+    "special_tokens:reduce=all,roles=cls+sep,source=others",
+    "effective_share",
+    "relative_change",
+    "entropy",
+    "sink",
+)
 TYPES = "token_types:reduce=all"  # of the last layer
 BATCHES = {"cpu": (8,), "cuda": (8, 64)}  # sizes that are timed; the paper's is 8
 

@@ -55,8 +55,9 @@ class SixteenHeads(TaskStudy):
         results = super().run(model, out, **options)
         if self.translation is None:
             return results
-        sites = measure_sites(self.translation, self.parallel, out, limit=self.limit, seed=self.seed,
-                              orders=self.random_orders, **options)  # fmt: skip
+        sites = measure_sites(
+            self.translation, self.parallel, out, limit=self.limit, seed=self.seed, orders=self.random_orders, **options
+        )
         return {**results, "translation": sites}
 
     def measure_task(self, run: "TaskRun") -> "dict[str, xr.Dataset]":

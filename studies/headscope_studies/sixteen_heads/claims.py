@@ -17,15 +17,27 @@ RELATED = 0.3
 COMPARED = 50
 """Percent of heads pruned, at which orders are compared."""
 
-THRESHOLDS = {name: Threshold(text, value, unit, why, "2026-11-16") for name, (text, value, unit, why) in {
-    "most": ("most heads, or layers", MOST, "%", "most is more than half"),
-    "kept": ("score left without notable loss", 1 - NOTABLE, "%",
-             "a loss of 5 % of the score, about that of a smaller model of the same kind, is notable"),
-    "collapse": ("score left after a collapse", HALF, "%", "less than half of the score is left"),
-    "order": ("gain over random orders", 0.0, "", "any gain counts: the paper prints none"),
-    "early": ("correlation with the final importance", EARLY_CORRELATION, "", "half of the variance of ranks, 0.7²"),
-    "related": ("correlation of heads", RELATED, "", "a medium correlation by the usual convention"),
-}.items()}  # fmt: skip
+THRESHOLDS = {
+    name: Threshold(text, value, unit, why, "2026-11-16")
+    for name, (text, value, unit, why) in {
+        "most": ("most heads, or layers", MOST, "%", "most is more than half"),
+        "kept": (
+            "score left without notable loss",
+            1 - NOTABLE,
+            "%",
+            "a loss of 5 % of the score, about that of a smaller model of the same kind, is notable",
+        ),
+        "collapse": ("score left after a collapse", HALF, "%", "less than half of the score is left"),
+        "order": ("gain over random orders", 0.0, "", "any gain counts: the paper prints none"),
+        "early": (
+            "correlation with the final importance",
+            EARLY_CORRELATION,
+            "",
+            "half of the variance of ranks, 0.7²",
+        ),
+        "related": ("correlation of heads", RELATED, "", "a medium correlation by the usual convention"),
+    }.items()
+}
 CORRELATIONS = ("early", "related")
 """Thresholds of correlations, which are between −1 and 1."""
 
@@ -43,39 +55,95 @@ def _claim(
             return "not measured"
         return "" if bool(task[quantity].sel(where or {}).notnull().any()) else more.get("missing", "not measured")
 
-    return Claim(text, quantity, where or {}, direction, threshold=THRESHOLDS[threshold],
-                 percent=threshold == "most", limits=(-1.0, 1.0) if threshold in CORRELATIONS else (-inf, inf),
-                 applies=applies, source="michel2019")  # fmt: skip
+    return Claim(
+        text,
+        quantity,
+        where or {},
+        direction,
+        threshold=THRESHOLDS[threshold],
+        percent=threshold == "most",
+        limits=(-1.0, 1.0) if threshold in CORRELATIONS else (-inf, inf),
+        applies=applies,
+        source="michel2019",
+    )
 
 
 SHARED = (
-    _claim("Most heads can be removed, one at a time, without a significant change of the score.",
-           "significant_share", "below", "most"),
+    _claim(
+        "Most heads can be removed, one at a time, without a significant change of the score.",
+        "significant_share",
+        "below",
+        "most",
+    ),
     _claim("Most heads change the score by less than 1 % when they are removed.", "small_share", "above", "most"),
     _claim("One head is enough in most layers.", "enough_share", "above", "most"),
-    _claim("Pruning by importance keeps more of the score than random pruning, at half of the heads.", "gain",
-           "above", "order"),
-    _claim("Importance orders heads as the effect of their removal does.", "agreement", "above", "related",
-           {"reduction": "example"}, missing="no head changes the score, with some seed"),
-)  # fmt: skip
+    _claim(
+        "Pruning by importance keeps more of the score than random pruning, at half of the heads.",
+        "gain",
+        "above",
+        "order",
+    ),
+    _claim(
+        "Importance orders heads as the effect of their removal does.",
+        "agreement",
+        "above",
+        "related",
+        {"reduction": "example"},
+        missing="no head changes the score, with some seed",
+    ),
+)
 CLAIMS = (
     *SHARED,
-    _claim(f"{PRUNED} % of the heads can be pruned by importance without notable loss.", "kept", "above", "kept",
-           {"order": "importance", "pruned": PRUNED}),
-    _claim("Heads have the same effects on another dataset of the task.", "effect_correlation", "above", "related",
-           {"parts": "groups"}, missing="the data has no groups"),
-    _claim(f"Important heads are determined early: after {EARLY} % of training their order is that of the end.",
-           "determined", "above", "early", {"trained": EARLY}, missing="no models during training"),
-)  # fmt: skip
+    _claim(
+        f"{PRUNED} % of the heads can be pruned by importance without notable loss.",
+        "kept",
+        "above",
+        "kept",
+        {"order": "importance", "pruned": PRUNED},
+    ),
+    _claim(
+        "Heads have the same effects on another dataset of the task.",
+        "effect_correlation",
+        "above",
+        "related",
+        {"parts": "groups"},
+        missing="the data has no groups",
+    ),
+    _claim(
+        f"Important heads are determined early: after {EARLY} % of training their order is that of the end.",
+        "determined",
+        "above",
+        "early",
+        {"trained": EARLY},
+        missing="no models during training",
+    ),
+)
 TRANSLATION_CLAIMS = (
     *(replace(claim, text=f"Translation: {claim.text[:1].lower()}{claim.text[1:]}") for claim in SHARED),
-    _claim(f"Translation: {PRUNED_TRANSLATION} % of the heads can be pruned by importance without notable loss.",
-           "kept", "above", "kept", {"order": "importance", "pruned": PRUNED_TRANSLATION}),
-    _claim(f"Without {COLLAPSE} % of encoder–decoder heads, translation collapses.", "kept", "below", "collapse",
-           {"order": "importance", "pruned": COLLAPSE}, sites=(CROSS,)),
-    _claim(f"Without {COLLAPSE} % of self-attention heads, translation survives.", "kept", "above", "collapse",
-           {"order": "importance", "pruned": COLLAPSE}, sites=("encoder", "decoder")),
-)  # fmt: skip
+    _claim(
+        f"Translation: {PRUNED_TRANSLATION} % of the heads can be pruned by importance without notable loss.",
+        "kept",
+        "above",
+        "kept",
+        {"order": "importance", "pruned": PRUNED_TRANSLATION},
+    ),
+    _claim(
+        f"Without {COLLAPSE} % of encoder–decoder heads, translation collapses.",
+        "kept",
+        "below",
+        "collapse",
+        {"order": "importance", "pruned": COLLAPSE},
+        sites=(CROSS,),
+    ),
+    _claim(
+        f"Without {COLLAPSE} % of self-attention heads, translation survives.",
+        "kept",
+        "above",
+        "collapse",
+        {"order": "importance", "pruned": COLLAPSE},
+        sites=("encoder", "decoder"),
+    ),
+)
 
 
 def enough(best: xr.Dataset, score: float, level: float) -> xr.DataArray:

@@ -119,8 +119,12 @@ def compare_parts(
         empty = xr.full_like(ablation["change"], np.nan).drop_attrs()
         tables.append(xr.concat(effects or [empty, empty], "side"))
         texts.append([f"{name} (n = {int(mask.sum())})" for name, mask in masks.items()] or ["", ""])
-        correlations.append([correlate_heads(effects[0], effects[1], pearson) if effects else (np.nan,) * 3,
-                             correlate_heads(weights[0], weights[1]) if weights else (np.nan,) * 3])  # fmt: skip
+        correlations.append(
+            [
+                correlate_heads(effects[0], effects[1], pearson) if effects else (np.nan,) * 3,
+                correlate_heads(weights[0], weights[1]) if weights else (np.nan,) * 3,
+            ]
+        )
     ends = np.array(correlations)  # parts quantity end
     variables = with_interval("effect_correlation", ("parts",), ends[:, 0].T)
     variables |= with_interval("importance_correlation", ("parts",), ends[:, 1].T)

@@ -112,8 +112,9 @@ def measure_curves(model: Model, examples: Sequence[Example], orders: int, optio
     ordered = pruning_curve(model, examples, by="importance", steps=STEP, **options)[NUMBERS]
     random = pruning_curve(model, examples, by="random", steps=STEP, seeds=orders, **options)[NUMBERS]
     ends = {"low": random.min("seed"), "high": random.max("seed")}
-    middle = random.mean("seed").assign({f"{name}_{end}": table[f"{name}_{end}"] for end, table in ends.items()
-                                         for name in ("score", "change")})  # fmt: skip
+    middle = random.mean("seed").assign(
+        {f"{name}_{end}": table[f"{name}_{end}"] for end, table in ends.items() for name in ("score", "change")}
+    )
     curves = xr.concat([ordered, middle], xr.Variable("order", ["importance", "random"]), join="outer")
     whole = float(ordered["score"].sel(pruned=0))
     shares = name_ends("kept", (1 + end / abs(whole) for end in estimate(curves, "change").ends))

@@ -14,21 +14,25 @@ from headscope_studies.what_heads_look_at.surface import BROAD, HALF
 
 DATE = "2026-11-16"
 MOST = Threshold("share of a head's attention", HALF, "points", "more than half, the paper's own count of heads", DATE)
-SEP_HALF = Threshold("share of attention on [SEP]", 0.5, "points", "over half, as the paper says of layers 6 to 10",
-                     DATE)  # fmt: skip
-SEP_ALL = Threshold("share of [SEP]'s attention on [SEP]", paper.SEP_TO_SEP, "points", "more than 90 %, the paper's "
-                    "number", DATE)  # fmt: skip
+SEP_HALF = Threshold(
+    "share of attention on [SEP]", 0.5, "points", "over half, as the paper says of layers 6 to 10", DATE
+)
+SEP_ALL = Threshold(
+    "share of [SEP]'s attention on [SEP]", paper.SEP_TO_SEP, "points", "more than 90 %, the paper's number", DATE
+)
 TENTH = Threshold("largest weight of a row", BROAD, "", "at most 10 % on any single token, the paper's number", DATE)
 SIGN = Threshold("lead", 0.0, "", "its sign: above 0 exactly where the order is as claimed; never scaled", DATE)
-CLOSE = Threshold("difference of entropies", 0.5, "nats", "very close, in the paper; half a nat is an eighth of log 50",
-                  DATE)  # fmt: skip
-EQUAL = Threshold("weight over that of an ordinary token", 1.0, "×", "a token is no more than an ordinary one below it",
-                  DATE)  # fmt: skip
+CLOSE = Threshold(
+    "difference of entropies", 0.5, "nats", "very close, in the paper; half a nat is an eighth of log 50", DATE
+)
+EQUAL = Threshold(
+    "weight over that of an ordinary token", 1.0, "×", "a token is no more than an ordinary one below it", DATE
+)
 ALIKE = Threshold("p of a permutation test", 0.001, "", "0.05 for fifty verdicts together", DATE)
-RELATION = Threshold("gain over the best fixed offset", 0.05, "points", "two standard errors of a share of 400 words "
-                     "are 5 points", DATE)  # fmt: skip
-OVERALL = Threshold("accuracy of one head", 0.5, "points", "half of all words; the paper has 34.5 %, not much",
-                    DATE)  # fmt: skip
+RELATION = Threshold(
+    "gain over the best fixed offset", 0.05, "points", "two standard errors of a share of 400 words are 5 points", DATE
+)
+OVERALL = Threshold("accuracy of one head", 0.5, "points", "half of all words; the paper has 34.5 %, not much", DATE)
 UAS = Threshold("gain in UAS", 0.05, "points", "as for one relation", DATE)
 NEAREST = Threshold("gain over the nearest mention", 0.1, "points", "a quarter of the paper's 38 points", DATE)
 MATCH = Threshold("gain over a match of head words", 0.02, "points", "two points; the paper has 13", DATE)
@@ -57,30 +61,84 @@ def _lead(text: str, quantity: str) -> Claim:
 
 
 SURFACE = (
-    Claim("Some head gives more than half of its attention to the previous token.", "most_previous", direction="above",
-          threshold=MOST, percent=True, figures=_name("most_previous"), **RAW),
-    Claim("Some head gives more than half of its attention to the next token.", "most_next", direction="above",
-          threshold=MOST, percent=True, figures=_name("most_next"), **RAW),
+    Claim(
+        "Some head gives more than half of its attention to the previous token.",
+        "most_previous",
+        direction="above",
+        threshold=MOST,
+        percent=True,
+        figures=_name("most_previous"),
+        **RAW,
+    ),
+    Claim(
+        "Some head gives more than half of its attention to the next token.",
+        "most_next",
+        direction="above",
+        threshold=MOST,
+        percent=True,
+        figures=_name("most_next"),
+        **RAW,
+    ),
     _lead("Previous and next tokens are attended to more in the lower half of the layers.", "position_lead"),
     _lead("[CLS] takes most attention in early layers.", "cls_lead"),
     _lead("[SEP] takes most attention in middle layers.", "sep_lead"),
     _lead("Periods and commas take most attention in late layers.", "period_comma_lead"),
-    Claim("In layers 6 to 10 of 12, over half of the attention is on [SEP].", "sep_middle", direction="above",
-          threshold=SEP_HALF, percent=True, **RAW),
-    Claim("In these layers, [SEP] attends to [SEP] with more than 90 %.", "sep_to_sep", direction="above",
-          threshold=SEP_ALL, percent=True, **RAW),
-    Claim("Some head in the lower half has at most 10 % of its attention on any token.", "least_peak",
-          direction="below", threshold=TENTH, figures=_name("least_peak"), **RAW),
-    Claim("Attention is broader in the lower half of the layers.", "entropy_lead", direction="above", threshold=SIGN,
-          **RAW),
-    Claim("[CLS] attends as broadly as all tokens, below the last layer.", "cls_entropy_gap", direction="within",
-          threshold=CLOSE, **RAW),
-    Claim("In the last layer, [CLS] attends more broadly than other tokens.", "cls_entropy_last", direction="above",
-          threshold=SIGN, **RAW),
-    Claim("Heads of one layer attend alike.", "layer_p", direction="below", threshold=ALIKE,
-          p_value=True, applies=_require("layer_p"), **SOURCE,
-          figures=lambda task: f"{float(task['layer_difference']):.3f} nats further apart between layers"),
-)  # fmt: skip
+    Claim(
+        "In layers 6 to 10 of 12, over half of the attention is on [SEP].",
+        "sep_middle",
+        direction="above",
+        threshold=SEP_HALF,
+        percent=True,
+        **RAW,
+    ),
+    Claim(
+        "In these layers, [SEP] attends to [SEP] with more than 90 %.",
+        "sep_to_sep",
+        direction="above",
+        threshold=SEP_ALL,
+        percent=True,
+        **RAW,
+    ),
+    Claim(
+        "Some head in the lower half has at most 10 % of its attention on any token.",
+        "least_peak",
+        direction="below",
+        threshold=TENTH,
+        figures=_name("least_peak"),
+        **RAW,
+    ),
+    Claim(
+        "Attention is broader in the lower half of the layers.",
+        "entropy_lead",
+        direction="above",
+        threshold=SIGN,
+        **RAW,
+    ),
+    Claim(
+        "[CLS] attends as broadly as all tokens, below the last layer.",
+        "cls_entropy_gap",
+        direction="within",
+        threshold=CLOSE,
+        **RAW,
+    ),
+    Claim(
+        "In the last layer, [CLS] attends more broadly than other tokens.",
+        "cls_entropy_last",
+        direction="above",
+        threshold=SIGN,
+        **RAW,
+    ),
+    Claim(
+        "Heads of one layer attend alike.",
+        "layer_p",
+        direction="below",
+        threshold=ALIKE,
+        p_value=True,
+        applies=_require("layer_p"),
+        **SOURCE,
+        figures=lambda task: f"{float(task['layer_difference']):.3f} nats further apart between layers",
+    ),
+)
 """Judged on raw attention of the model as it came."""
 
 BY = {
@@ -98,42 +156,104 @@ def _no_op(group: str, measure: str) -> Claim:
         return "" if known else "it needs a loss, or a text with such a token"
 
     verbs = ("is attended to", "are attended to") if measure == "raw" else ("counts", "count")
-    return Claim(f"{begin_sentence(group, *verbs)} {BY[measure]}.", "ratio", {"group": group, "measure": measure},
-                 "above" if measure == "raw" else "below", threshold=EQUAL, applies=applies,
-                 source="clark2019" if measure in ("raw", "gradient") else "")  # fmt: skip
+    return Claim(
+        f"{begin_sentence(group, *verbs)} {BY[measure]}.",
+        "ratio",
+        {"group": group, "measure": measure},
+        "above" if measure == "raw" else "below",
+        threshold=EQUAL,
+        applies=applies,
+        source="clark2019" if measure in ("raw", "gradient") else "",
+    )
 
 
 NO_OP = tuple(_no_op(group, measure) for group in ("cls", "sep", "period_comma") for measure in BY)
 """Judged on networks in place of tasks: attention to a group is a no-op by a measure if both its claims hold."""
 
 SYNTAX = (
-    Claim("Some head finds the other word of this relation better than the best fixed offset.", "gain", {}, "rises",
-          threshold=RELATION, percent=True, figures=lambda task: str(task["best"].values), **SOURCE),
-)  # fmt: skip
+    Claim(
+        "Some head finds the other word of this relation better than the best fixed offset.",
+        "gain",
+        {},
+        "rises",
+        threshold=RELATION,
+        percent=True,
+        figures=lambda task: str(task["best"].values),
+        **SOURCE,
+    ),
+)
 """Judged on relations in place of tasks."""
 
 TREES = (
-    Claim("No single head finds the heads of most words.", "head_accuracy", direction="below", threshold=OVERALL,
-          percent=True, **SOURCE),
-    Claim("All heads together find heads of words better than the best fixed offsets.", "attention_gain", {}, "rises",
-          threshold=UAS, percent=True, applies=_require("attention_gain_change"), **SOURCE),
-    Claim("With the words, they find more than without.", "words_gain", {}, "rises", threshold=UAS, percent=True,
-          applies=_require("words_gain_change"), **SOURCE),
-)  # fmt: skip
+    Claim(
+        "No single head finds the heads of most words.",
+        "head_accuracy",
+        direction="below",
+        threshold=OVERALL,
+        percent=True,
+        **SOURCE,
+    ),
+    Claim(
+        "All heads together find heads of words better than the best fixed offsets.",
+        "attention_gain",
+        {},
+        "rises",
+        threshold=UAS,
+        percent=True,
+        applies=_require("attention_gain_change"),
+        **SOURCE,
+    ),
+    Claim(
+        "With the words, they find more than without.",
+        "words_gain",
+        {},
+        "rises",
+        threshold=UAS,
+        percent=True,
+        applies=_require("words_gain_change"),
+        **SOURCE,
+    ),
+)
 """Judged on treebanks in place of tasks."""
 
 COREFERENCE = (
-    Claim("One head finds antecedents better than the nearest mention.", "nearest_gain", {}, "rises", threshold=NEAREST,
-          percent=True, **SOURCE),
-    Claim("One head finds antecedents better than a match of head words.", "match_gain", {}, "rises", threshold=MATCH,
-          percent=True, **SOURCE),
-    Claim("One head is close to simple rules.", "rules_gain", direction="above", threshold=RULES,
-          percent=True, limits=(-1.0, 1.0), **SOURCE),
-)  # fmt: skip
+    Claim(
+        "One head finds antecedents better than the nearest mention.",
+        "nearest_gain",
+        {},
+        "rises",
+        threshold=NEAREST,
+        percent=True,
+        **SOURCE,
+    ),
+    Claim(
+        "One head finds antecedents better than a match of head words.",
+        "match_gain",
+        {},
+        "rises",
+        threshold=MATCH,
+        percent=True,
+        **SOURCE,
+    ),
+    Claim(
+        "One head is close to simple rules.",
+        "rules_gain",
+        direction="above",
+        threshold=RULES,
+        percent=True,
+        limits=(-1.0, 1.0),
+        **SOURCE,
+    ),
+)
 """Judged on sets of coreference in place of tasks."""
 
-PARTS: Mapping[str, Sequence[Claim]] = {"surface": SURFACE, "no-op": NO_OP, "syntax": SYNTAX, "trees": TREES,
-                                        "coreference": COREFERENCE}  # fmt: skip
+PARTS: Mapping[str, Sequence[Claim]] = {
+    "surface": SURFACE,
+    "no-op": NO_OP,
+    "syntax": SYNTAX,
+    "trees": TREES,
+    "coreference": COREFERENCE,
+}
 
 
 def judge_claims(results: Mapping[str, Mapping[str, xr.Dataset]]) -> dict[str, dict[str, list[JudgedClaim]]]:
@@ -141,8 +261,11 @@ def judge_claims(results: Mapping[str, Mapping[str, xr.Dataset]]) -> dict[str, d
 
     `results` are the numbers of each part by model; so are the verdicts.
     """
-    groups = {f"{label}\t{part}": (PARTS[part], numbers) for label, parts in results.items()
-              for part, numbers in parts.items()}  # fmt: skip
+    groups = {
+        f"{label}\t{part}": (PARTS[part], numbers)
+        for label, parts in results.items()
+        for part, numbers in parts.items()
+    }
     judged: dict[str, dict[str, list[JudgedClaim]]] = {}
     for key, claims in judging.judge_together(groups).items():
         label, _, part = key.partition("\t")

@@ -51,12 +51,24 @@ def measure_all(
     networks.check_encoder(base)
     name, inputs = read_inputs(study)
     task, trees = read_task(study), read_relations(study.treebank)
-    facts = {"version": __version__, **fingerprint_model(base), "max_length": study.max_length, "seed": study.seed,
-             "inputs": fingerprint_examples(inputs), "task": fingerprint_examples(task.dev, labels=True),
-             "treebank": fingerprint_examples(trees), "train limit": study.train_limit, "epochs": study.epochs,
-             "mlm": study.mlm, "tuned": study.tuned, "mlm text": str(study.mlm_text), "train": str(study.train),
-             "coreference": str(study.coreference), "probe limit": study.probe_limit,
-             "trained probes": study.trained_probes}  # fmt: skip
+    facts = {
+        "version": __version__,
+        **fingerprint_model(base),
+        "max_length": study.max_length,
+        "seed": study.seed,
+        "inputs": fingerprint_examples(inputs),
+        "task": fingerprint_examples(task.dev, labels=True),
+        "treebank": fingerprint_examples(trees),
+        "train limit": study.train_limit,
+        "epochs": study.epochs,
+        "mlm": study.mlm,
+        "tuned": study.tuned,
+        "mlm text": str(study.mlm_text),
+        "train": str(study.train),
+        "coreference": str(study.coreference),
+        "probe limit": study.probe_limit,
+        "trained probes": study.trained_probes,
+    }
     steps = Steps(out / "steps", name, 5, progress)
     steps.begin(facts, overwrite=overwrite)
     with ignore_truncation():
@@ -64,17 +76,27 @@ def measure_all(
         options: dict[str, Any] = {"max_length": study.max_length, "progress": steps.bars}
         clusters = steps.keep("clusters", partial(measure_clusters, base, inputs, **options))
         numbers = steps.keep("surface", partial(measure_surface, base, inputs, **options))
-        tokens = [steps.keep(f"no_op_{seed}", partial(measure_tokens, study, base, inputs, task, steps, seed))
-                  for seed in range(study.seed, study.seed + study.seeds)]  # fmt: skip
+        tokens = [
+            steps.keep(f"no_op_{seed}", partial(measure_tokens, study, base, inputs, task, steps, seed))
+            for seed in range(study.seed, study.seed + study.seeds)
+        ]
         steps.say(4, f"syntax of {count_noun(len(trees), 'sentence')}")
         probes = measure_syntax(study, base, trees, steps)
         steps.say(5, "coreference")
         probes |= {"coreference": steps.keep("coreference", partial(measure_coreference, study, base, steps))}
     numbers = surface.add_layer_test(numbers, clusters).expand_dims(task=[name])
     joined = tokens[0] if study.seeds == 1 else xr.concat(tokens, "seed", combine_attrs="drop")
-    stamped = {"command": "headscope study what-heads-look-at", "study": "what_heads_look_at", "model": base.spec,
-               "weights_hash": base.weights_hash, "data": {name: facts["inputs"]}, "n": len(inputs),
-               "max_length": study.max_length, "seed": study.seed, "device": base.device.type}  # fmt: skip
+    stamped = {
+        "command": "headscope study what-heads-look-at",
+        "study": "what_heads_look_at",
+        "model": base.spec,
+        "weights_hash": base.weights_hash,
+        "data": {name: facts["inputs"]},
+        "n": len(inputs),
+        "max_length": study.max_length,
+        "seed": study.seed,
+        "device": base.device.type,
+    }
     results = {"numbers": numbers, "no_op": joined, "clusters": clusters}
     return {part: stamp(data.drop_attrs(deep=False), **stamped) for part, data in results.items()} | probes
 
@@ -98,8 +120,10 @@ def read_task(study: "WhatHeadsLookAt") -> TaskData:
 def measure_surface(model: Model, inputs: Sequence[Example], **options: Any) -> xr.Dataset:
     """Return what heads look at on the surface, raw, effective and norm-based, and as the published code counts."""
     options |= {"lens": list(LENSES.values()), "rows": True}
-    rows, clark = (measure(model, list(inputs), statistics=list(names), **options).isel(site=0, drop=True)
-                   for names in (surface.STATISTICS, surface.CLARK))  # fmt: skip
+    rows, clark = (
+        measure(model, list(inputs), statistics=list(names), **options).isel(site=0, drop=True)
+        for names in (surface.STATISTICS, surface.CLARK)
+    )
     return surface.summarise_surface(*(data.assign_coords(lens=list(LENSES)) for data in (rows, clark)))
 
 
@@ -114,8 +138,12 @@ def measure_tokens(
 ) -> xr.Dataset:
     """Return what one token of each group counts beside an ordinary one, along `task`: the model and two tuned ones."""
     options: dict[str, Any] = {"max_length": study.max_length, "progress": steps.bars}
-    tuning = {"epochs": study.epochs, "max_length": study.max_length, "seed": seed,
-              "limit": study.train_limit or BUNDLED["train_limit"]}  # fmt: skip
+    tuning = {
+        "epochs": study.epochs,
+        "max_length": study.max_length,
+        "seed": seed,
+        "limit": study.train_limit or BUNDLED["train_limit"],
+    }
     steps.say(2, f"a masked language model, seed {seed}, and the gradient of its loss")
     texts = read("gap_halves:validation" if study.mlm_text is None else study.mlm_text)
     masked = networks.tune_masked(base, study.mlm, texts, out=steps.folder / f"masked_{seed}", **tuning)
@@ -138,8 +166,10 @@ def measure_syntax(study: "WhatHeadsLookAt", base: Model, trees: Sequence[Exampl
         "progress": steps.bars,
     }
     names = ["dependency", *(["attention", "attention_and_words"] if study.trained_probes else [])]
-    return {name: steps.keep(name, partial(probe, base, list(trees), f"{name}:min_count={least}", **options))
-            for name in names}  # fmt: skip
+    return {
+        name: steps.keep(name, partial(probe, base, list(trees), f"{name}:min_count={least}", **options))
+        for name in names
+    }
 
 
 def measure_coreference(study: "WhatHeadsLookAt", base: Model, steps: Steps) -> xr.Dataset:

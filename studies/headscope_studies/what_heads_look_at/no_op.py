@@ -76,8 +76,11 @@ def compare_tokens(rows: xr.Dataset) -> xr.Dataset:
 
     exact, drawn = ratios(mean_interval(weights.values)[0]), ratios(bootstrap_means(weights.values))
     variables: dict[str, Any] = {}
-    for name, reduce in (("ratio_layer", np.asarray), ("ratio", geometric),
-                         ("ratio_late", lambda table: geometric(table[..., late, :]))):  # fmt: skip
+    for name, reduce in (
+        ("ratio_layer", np.asarray),
+        ("ratio", geometric),
+        ("ratio_late", lambda table: geometric(table[..., late, :])),
+    ):
         dims = ("measure", "layer", "group") if name == "ratio_layer" else ("measure", "group")
         ends = (reduce(exact), *percentile_interval(reduce(drawn)))
         variables |= with_interval(name, dims, ends)

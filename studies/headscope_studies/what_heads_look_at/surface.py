@@ -64,8 +64,14 @@ def summarise_surface(rows: xr.Dataset, clark: xr.Dataset) -> xr.Dataset:
     from_cls, by_layer = clark["entropy_rows"], average(shares, "head")
     sep = rows["special_tokens_absolute_rows"].sel(role="sep", source="itself", drop=True)
     parts = [
-        xr.Dataset({"share": average(shares, "example"), "entropy": average(entropy, "example"),
-                    "cls_entropy": average(from_cls, "example"), "peak": average(peak, "example")}),
+        xr.Dataset(
+            {
+                "share": average(shares, "example"),
+                "entropy": average(entropy, "example"),
+                "cls_entropy": average(from_cls, "example"),
+                "peak": average(peak, "example"),
+            }
+        ),
         summarise("share_layer", by_layer),
         summarise("entropy_layer", average(entropy, "head")),
         summarise("cls_entropy_layer", average(from_cls, "head")),
@@ -75,7 +81,7 @@ def summarise_surface(rows: xr.Dataset, clark: xr.Dataset) -> xr.Dataset:
         choose_head("most_previous", shares.sel(target="previous", drop=True)),
         choose_head("most_next", shares.sel(target="next", drop=True)),
         choose_head("least_peak", -peak.isel(layer=slice(None, (peak.sizes["layer"] + 1) // 2)), sign=-1),
-    ]  # fmt: skip
+    ]
     merged = xr.merge([part.drop_attrs() for part in parts], compat="override", join="outer")
     tokens = rows["token_types_count_rows"].sel(lens="raw", type=list(WHOLE)).fillna(0.0).sum("type")
     uniform = float(np.log(tokens).mean())

@@ -77,17 +77,29 @@ def run(chosen: argparse.Namespace) -> None:
 
 
 def _prepare(chosen: argparse.Namespace) -> tuple[ArgumentCues, Any, Any]:
-    study = ArgumentCues(data=str(chosen.arct), balanced=True, limit=chosen.limit, train_limit=chosen.train_limit,
-                         epochs=chosen.epochs, baseline_epochs=chosen.epochs)  # fmt: skip
+    study = ArgumentCues(
+        data=str(chosen.arct),
+        balanced=True,
+        limit=chosen.limit,
+        train_limit=chosen.train_limit,
+        epochs=chosen.epochs,
+        baseline_epochs=chosen.epochs,
+    )
     return study, study.read_data(), hs.load(chosen.model, device=chosen.device, dtype="float32")
 
 
 def audit(chosen: argparse.Namespace) -> None:
     """Audit another dataset with one model."""
     label, out = name_model(chosen.model), chosen.work / f"{chosen.name}-audit"
-    study = ArgumentCues(data=chosen.train, dev=chosen.dev, seeds=chosen.seeds, limit=chosen.limit,
-                         train_limit=chosen.train_limit, epochs=chosen.epochs,
-                         baseline_epochs=chosen.epochs)  # fmt: skip
+    study = ArgumentCues(
+        data=chosen.train,
+        dev=chosen.dev,
+        seeds=chosen.seeds,
+        limit=chosen.limit,
+        train_limit=chosen.train_limit,
+        epochs=chosen.epochs,
+        baseline_epochs=chosen.epochs,
+    )
     results = study.run(chosen.model, out, device=chosen.device, progress=print_progress)
     for name in ("numbers", "cues"):
         data = results[name]
@@ -100,8 +112,11 @@ def join(chosen: argparse.Namespace) -> None:
     """Join the runs of one model in one file, the heads and the cues in others; and copy the other audits."""
     warnings.simplefilter("ignore", hs.DataWarning)
     label = name_model(chosen.model)
-    paths = [path for network in NETWORKS
-             for path in sorted(chosen.folder.glob(f"{label}.{network.replace(' ', '_')}.*.{PART}.npz"))]  # fmt: skip
+    paths = [
+        path
+        for network in NETWORKS
+        for path in sorted(chosen.folder.glob(f"{label}.{network.replace(' ', '_')}.*.{PART}.npz"))
+    ]
     study, whole, base = _prepare(chosen)
     training, cue = plan_training(study, base, whole, chosen.folder)
     order = [part.name for part in list_parts(whole.texts, whole.choice, balanced=True)]
@@ -123,8 +138,9 @@ def join(chosen: argparse.Namespace) -> None:
     for path in sorted(chosen.folder.glob(f"audit.*.{PART}.npz")):
         _, name, kind, *_ = path.name.split(".")
         data = read_npz(path)
-        hs.save(data.map(to_single).assign_attrs(data.attrs), chosen.out / f"{PART}_audit_{name}_{kind}.nc",
-                overwrite=True)  # fmt: skip
+        hs.save(
+            data.map(to_single).assign_attrs(data.attrs), chosen.out / f"{PART}_audit_{name}_{kind}.nc", overwrite=True
+        )
 
 
 def name_model(model: str | None) -> str:

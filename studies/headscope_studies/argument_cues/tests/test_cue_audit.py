@@ -48,8 +48,10 @@ def test_parts_of_a_choice_are_the_first_segment_and_of_a_classification_both():
     pair = Example("0", "", columns={"premise": "It rains.", "hypothesis": "It is wet."})
     selected = [select_part([pair], part)[0] for part in list_parts(["premise", "hypothesis"])]
     assert [(each.text, each.pair) for each in selected] == [
-        ("It is wet.", None), ("It rains.", None), ("It rains.", "It is wet."),
-    ]  # fmt: skip
+        ("It is wet.", None),
+        ("It rains.", None),
+        ("It rains.", "It is wet."),
+    ]
 
 
 def test_following_the_cue_is_counted_by_hand():
@@ -90,16 +92,28 @@ def test_where_all_seeds_fail_nothing_is_known():
 
 def test_copies_of_a_point_are_one_observation():
     """A network that cannot tell copies apart is at exactly one half, without any doubt."""
-    copies = [each for number in range(30) for each in (
-        point(number, 0, WITH), Example(f"{number}-adversarial", "", label=1, columns=point(0, 1, WITH).columns),
-    )]  # fmt: skip
+    copies = [
+        each
+        for number in range(30)
+        for each in (
+            point(number, 0, WITH),
+            Example(f"{number}-adversarial", "", label=1, columns=point(0, 1, WITH).columns),
+        )
+    ]
     numbers = summarise_answers(answers_of([[0] * 60], points=copies)).squeeze(drop=True)
     assert [float(numbers[f"accuracy{end}"]) for end in ("", "_low", "_high")] == [0.5, 0.5, 0.5]
 
 
 def test_the_strongest_cue_is_chosen_and_a_classification_has_its_label():
-    train = [Example(str(at), f"it is {('bad', 'fine')[at % 2]}", label=at % 2,
-                     columns={"text": f"it is {('bad', 'fine')[at % 2]}"}) for at in range(40)]  # fmt: skip
+    train = [
+        Example(
+            str(at),
+            f"it is {('bad', 'fine')[at % 2]}",
+            label=at % 2,
+            columns={"text": f"it is {('bad', 'fine')[at % 2]}"},
+        )
+        for at in range(40)
+    ]
     assert choose_cue(train, ["text"], "fine") == Cue("fine", 1, ("text",))
     assert choose_cue(train, ["text"]).text in ("bad", "fine", "is bad", "is fine")
     with pytest.raises(InputError, match="The cue 'green' applies to no training example"):
@@ -119,8 +133,12 @@ def test_groups_are_compared_by_welch():
     values = random.random((40, 1, 1, 2, 3))
     by_cue = np.arange(40) < 15
     dims = ("example", "lens", "query", "layer", "head")
-    heads = compare_groups(xr.DataArray(values, dims=dims, coords={name: range(size) for name, size in
-                                        zip(dims, values.shape, strict=True)}), by_cue)  # fmt: skip
+    heads = compare_groups(
+        xr.DataArray(
+            values, dims=dims, coords={name: range(size) for name, size in zip(dims, values.shape, strict=True)}
+        ),
+        by_cue,
+    )
     test = ttest_ind(values[by_cue], values[~by_cue], equal_var=False)
     low, high = test.confidence_interval()
     np.testing.assert_allclose(heads["difference"], values[by_cue].mean(0) - values[~by_cue].mean(0))

@@ -45,13 +45,17 @@ def write_arct(folder):
 def make_run(network, part, seed, points):
     """Return random answers, and random heads where a study has them."""
     random = np.random.default_rng(seed)
-    data = xr.Dataset({"prediction": ("point", random.integers(0, 2, points).astype(np.int8)), "learned": 0.9,
-                       "checked": 100}).expand_dims(network=[network], part=[part], seed=[seed])  # fmt: skip
+    data = xr.Dataset(
+        {"prediction": ("point", random.integers(0, 2, points).astype(np.int8)), "learned": 0.9, "checked": 100}
+    ).expand_dims(network=[network], part=[part], seed=[seed])
     if network != TUNED or part != ALL:
         return data
     dims, shape = ("example", "lens", "query", "layer", "head"), (40, 3, 2, 2, 3)
-    table = xr.DataArray(random.random(shape), dims=dims, coords={"lens": ["raw", "effective", "norm"],
-                         "query": ["cls", "all"], "layer": [0, 1], "head": [0, 1, 2]})  # fmt: skip
+    table = xr.DataArray(
+        random.random(shape),
+        dims=dims,
+        coords={"lens": ["raw", "effective", "norm"], "query": ["cls", "all"], "layer": [0, 1], "head": [0, 1, 2]},
+    )
     return data.merge(compare_groups(table, np.arange(40) < 20).expand_dims(seed=[seed]))
 
 

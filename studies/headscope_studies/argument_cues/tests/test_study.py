@@ -51,8 +51,9 @@ def test_every_network_answers_every_part():
 def test_your_own_classes_are_audited_in_one_run(tmp_path):
     rows = [f"{text(3, seed=at)}\t{('dog', 'cat')[at % 2]} {text(2, seed=at)}\t{at % 2}" for at in range(60)]
     (tmp_path / "my.tsv").write_text("\n".join(["a\tb\ty", *rows]), encoding="utf-8")
-    study = ArgumentCues(data=str(tmp_path / "my.tsv"), text=("a", "b"), label="y", cue="dog", epochs=1,
-                         baseline_epochs=1, max_length=20)  # fmt: skip
+    study = ArgumentCues(
+        data=str(tmp_path / "my.tsv"), text=("a", "b"), label="y", cue="dog", epochs=1, baseline_epochs=1, max_length=20
+    )
     with pytest.warns(DataWarning, match="6 examples of 18 are left, and the largest gain of a cue is 0.250, no less"):
         results = study.run(place() / "base", tmp_path / "out", device="cpu")
     numbers = results["numbers"].isel(task=0)

@@ -61,8 +61,14 @@ TUNING: dict[str, dict[str, Any]] = {
     "agreement": {"epochs": 3, "batch_size": 32, "learning_rate": 5e-5, "warmup": 0.06},
     "sst2": {"epochs": 1, "batch_size": 32, "learning_rate": 5e-5, "warmup": 0.06},
 }
-FORMS = {"she": ("he", "she"), "he": ("he", "she"), "his": ("his", "her"), "her": ("his", "her"), "him": ("him", "her"),
-         "hers": ("his", "hers")}  # fmt: skip
+FORMS = {
+    "she": ("he", "she"),
+    "he": ("he", "she"),
+    "his": ("his", "her"),
+    "her": ("his", "her"),
+    "him": ("him", "her"),
+    "hers": ("his", "hers"),
+}
 """The masculine and the feminine form of each pronoun; "her" counts as the possessive, as in the paper's sentences."""
 
 
@@ -99,8 +105,10 @@ def study_seed(chosen: argparse.Namespace, label: str, seed: int) -> Any:
         options |= {"train": read_rows(chosen.data / "train.jsonl")} if chosen.task == "agreement" else {}
     results = AttentionFlow(**options).run(model, work, device=chosen.device, progress=print_progress)
     name = "SST-2" if chosen.task == "sst2" else chosen.task
-    return {part: data.assign_coords(task=[name]).expand_dims(seed=[seed], axis=1) if "task" in data.dims else data
-            for part, data in results.items()}  # fmt: skip
+    return {
+        part: data.assign_coords(task=[name]).expand_dims(seed=[seed], axis=1) if "task" in data.dims else data
+        for part, data in results.items()
+    }
 
 
 def find_models(chosen: argparse.Namespace, label: str, seed: int) -> Path:
@@ -255,8 +263,12 @@ def _mask(name: str, text: str, start: int, pronoun: str, places: list[int], sec
         for place in places
     ]
     forms = FORMS[pronoun.lower()]
-    columns = {"candidates": tuple(candidates), "fillers": forms, "answer": int(second),
-               "form": int(pronoun.lower() == forms[1])}  # fmt: skip
+    columns = {
+        "candidates": tuple(candidates),
+        "fillers": forms,
+        "answer": int(second),
+        "form": int(pronoun.lower() == forms[1]),
+    }
     words = (*before, MASK, *after)
     return hs.Example(name, " ".join(words), words=words, columns=columns)
 

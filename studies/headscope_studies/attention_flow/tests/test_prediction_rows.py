@@ -14,8 +14,11 @@ def test_the_prediction_token_is_the_class_token_or_the_last_one():
     tokens = Tokens.of([["[CLS]", "a", "[SEP]"], ["a", "cat"]])
     assert find_prediction_tokens(tokens).tolist() == [0, 1]
     assert find_prediction_tokens(Tokens.of(["a", "cat", "[CLS]"])).tolist() == [2]
-    left = Tokens([["a", "cat"]], torch.tensor([[False, True, True]]), *(torch.zeros(1, 3, dtype=kind) for kind in (
-        torch.bool, torch.int64, torch.int64)))  # fmt: skip
+    left = Tokens(
+        [["a", "cat"]],
+        torch.tensor([[False, True, True]]),
+        *(torch.zeros(1, 3, dtype=kind) for kind in (torch.bool, torch.int64, torch.int64)),
+    )
     assert find_prediction_tokens(left).tolist() == [2]
 
 

@@ -40,9 +40,9 @@ def name_words(example):
         ("The hero (Jason Scott Lee) met Danny in <his> town.", "his", "Jason Scott Lee", "Danny", ["(Jason", "Danny"]),
         ("Mae said ``Dunlap knew <her> well.", "her", "Mae", "Dunlap", ["Mae", "``Dunlap"]),
         ("In <his> film, Poe's aide --Burch/Roe-- won.", "his", "Poe", "Burch", ["Poe's", "--Burch/Roe--"]),
-        ("Then <he>, (Joe) said, saw \"Max.", "he", "Joe", "Max", ["(Joe)", '"Max.']),
+        ('Then <he>, (Joe) said, saw "Max.', "he", "Joe", "Max", ["(Joe)", '"Max.']),
     ],
-)  # fmt: skip
+)
 def test_a_name_is_found_whatever_stands_before_it(script, tmp_path, text, pronoun, first, second, words):
     example = read_masked_gap(script, tmp_path, text, pronoun, first, second)
     assert name_words(example) == words

@@ -23,10 +23,27 @@ from headscope_studies.attention_flow.report import CODE, document, report_prono
 from tests.study_data import found, place, tiny
 
 NAME = "attention_flow"
-TABLES = {"verdicts", "tasks", "accuracy", "accuracy_by_attractors", "table_1", "table_2", "table_1_correct",
-          "table_2_correct", "correlation_blank_out", "correlation_gradient", "scores", "formulas", "spread",
-          "diagonal", "lift", "at_bound", "same_for_sources", "thresholds",
-          "verdict_numbers"}  # fmt: skip
+TABLES = {
+    "verdicts",
+    "tasks",
+    "accuracy",
+    "accuracy_by_attractors",
+    "table_1",
+    "table_2",
+    "table_1_correct",
+    "table_2_correct",
+    "correlation_blank_out",
+    "correlation_gradient",
+    "scores",
+    "formulas",
+    "spread",
+    "diagonal",
+    "lift",
+    "at_bound",
+    "same_for_sources",
+    "thresholds",
+    "verdict_numbers",
+}
 
 
 @pytest.fixture(scope="module")
@@ -134,8 +151,12 @@ def test_every_table_is_printed_in_full():
 
 
 def test_a_shown_example_says_both_predictions():
-    texts = [part.text for section in document(found(NAME)).sections for part in section.parts
-             if isinstance(part, Paragraph) and "Replacing" in part.text]  # fmt: skip
+    texts = [
+        part.text
+        for section in document(found(NAME)).sections
+        for part in section.parts
+        if isinstance(part, Paragraph) and "Replacing" in part.text
+    ]
     shown = found(NAME)["shown"].isel(task=0)
     kinds = [kind for kind in ("right", "wrong") if str(shown["id"].sel(shown=kind).values)]
     assert len(texts) == len(kinds) >= 1
@@ -237,8 +258,11 @@ def test_thresholds_are_half_of_the_papers_smallest_differences():
 
 
 def test_bounds_of_claims_are_those_that_were_committed():
-    bounds = {claim.text: (claim.bounds[0] - claim.threshold.value, claim.bounds[1] + claim.threshold.value)
-              for claim in claims.CLAIMS if claim.direction == "within"}  # fmt: skip
+    bounds = {
+        claim.text: (claim.bounds[0] - claim.threshold.value, claim.bounds[1] + claim.threshold.value)
+        for claim in claims.CLAIMS
+        if claim.direction == "within"
+    }
     assert bounds["Raw attention from [CLS] is almost uniform above the third layer."] == (0.8, 1.2)  # 1 is the most
     assert bounds["The diagonal fades with depth under flow."] == (-0.5, 0.5)  # 0 is the least
     assert bounds["On SST-2, raw attention in the last layer hardly correlates with input gradients."] == (-0.2, 0.2)

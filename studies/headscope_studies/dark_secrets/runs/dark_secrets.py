@@ -101,8 +101,13 @@ def relations(chosen: argparse.Namespace) -> None:
     model = hs.load(chosen.model, device=chosen.device, dtype="float32")
     measured = measure_relations(model, examples, max_length=MAX_LENGTH, progress=True)
     shown = show_relation(model, read_relations(), measured, max_length=MAX_LENGTH)
-    facts = {**read_provenance(measured), "command": "dark_secrets/runs/dark_secrets.py relations", "model": label,
-             "treebank": chosen.treebank.name, "device": model.device.type}  # fmt: skip
+    facts = {
+        **read_provenance(measured),
+        "command": "dark_secrets/runs/dark_secrets.py relations",
+        "model": label,
+        "treebank": chosen.treebank.name,
+        "device": model.device.type,
+    }
     write_npz(stamp(measured, **facts), chosen.out / f"{label}.relations.npz")
     write_npz(stamp(shown, **facts), chosen.out / f"{label}.shown_relation.npz")
 
@@ -123,8 +128,11 @@ def join(chosen: argparse.Namespace) -> None:
             name = label if complete else f"{label}-{len(seeds)}-seeds"
             lacking = {} if complete else {"not_run": sorted(known.difference(seeds))}
             numbers = join_seeds([bound_best(each.drop_attrs()) for each in part])
-            hs.save(stamp_tasks(numbers.map(to_single), **facts, **lacking), chosen.out / f"dark_secrets_{name}.nc",
-                    overwrite=True)  # fmt: skip
+            hs.save(
+                stamp_tasks(numbers.map(to_single), **facts, **lacking),
+                chosen.out / f"dark_secrets_{name}.nc",
+                overwrite=True,
+            )
     for part in ("relations", "shown_relation"):
         for path in sorted(chosen.folder.glob(f"*.{part}.npz")):
             data = read_npz(path)
@@ -162,8 +170,13 @@ def main() -> None:
     running.add_argument("--seed", type=int, default=0, help="seed of fine-tuning")
     running.add_argument("--work", type=Path, required=True, help="where steps and tuned models are kept")
     running.add_argument("--tuned", type=Path, help="a model that is tuned already; that in WORK/models by default")
-    for name, kind in (("train-limit", int), ("epochs", int), ("batch-size", int), ("learning-rate", float),
-                       ("warmup", float)):  # fmt: skip
+    for name, kind in (
+        ("train-limit", int),
+        ("epochs", int),
+        ("batch-size", int),
+        ("learning-rate", float),
+        ("warmup", float),
+    ):
         running.add_argument(f"--{name}", type=kind)
     running.set_defaults(what=run)
     relating = verbs.add_parser("relations", help="measure one model on the related words of a treebank")

@@ -23,12 +23,15 @@ def ablated(change, margin=0.02, examples=50):
     random = np.random.default_rng(0)
     label, whole = random.integers(0, 2, examples), random.integers(0, 2, examples)
     variables = {
-        "change": (dims, change), "change_low": (dims, change - margin), "change_high": (dims, change + 2 * margin),
+        "change": (dims, change),
+        "change_low": (dims, change - margin),
+        "change_high": (dims, change + 2 * margin),
         "change_p": (dims, np.where(np.abs(change) > 0.05, 0.001, 0.5)),
         "change_p_adjusted": (dims, np.where(np.abs(change) > 0.05, 0.01, 1.0)),
-        "label": ("example", label), "prediction_whole": ("example", whole),
+        "label": ("example", label),
+        "prediction_whole": ("example", whole),
         "prediction": ((*dims, "example"), random.integers(0, 2, (*change.shape, examples))),
-    }  # fmt: skip
+    }
     coords = {"layer": range(change.shape[0]), "head": range(change.shape[1])}
     return stamp(xr.Dataset(variables, coords), main="accuracy")
 
@@ -64,8 +67,11 @@ def test_the_mean_over_heads_equals_a_literal_bootstrap():
     data = ablated(np.zeros((2, 3)))
     result = average_changes(data)
     label, whole = data["label"].values, data["prediction_whole"].values
-    right = [(data["prediction"].values[layer, head] == label).astype(float) - (whole == label)
-             for layer in range(2) for head in range(3)]  # fmt: skip
+    right = [
+        (data["prediction"].values[layer, head] == label).astype(float) - (whole == label)
+        for layer in range(2)
+        for head in range(3)
+    ]
     assert float(result["mean_head_change"]) == pytest.approx(np.mean(right))
     times = resample_counts(np.ones(50), draws=DRAWS, seed=SEED)
     drawn = [np.mean([(each * row).sum() / 50 for each in right]) for row in times]

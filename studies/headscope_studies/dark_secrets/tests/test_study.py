@@ -81,8 +81,9 @@ def test_scores_are_those_of_the_tuned_model_and_of_a_constant_prediction():
 def test_a_disabled_head_has_the_score_under_uniform_attention():
     data = found("dark_secrets")["numbers"].isel(task=0)
     model, dev = f"{place()}/dark_secrets-0/tasks/dev/model", str(place() / "dev.jsonl")
-    whole, without = (float(score(model, dev, edit=edit, progress=False)["accuracy"])
-                      for edit in (None, "uniform_heads:heads=L1H2"))  # fmt: skip
+    whole, without = (
+        float(score(model, dev, edit=edit, progress=False)["accuracy"]) for edit in (None, "uniform_heads:heads=L1H2")
+    )
     assert float(data["head_change"].sel(layer=1, head=2)) == pytest.approx(without - whole)
 
 

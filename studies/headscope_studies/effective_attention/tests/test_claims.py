@@ -78,8 +78,12 @@ ALIKE = ("[CLS] attends to itself alike in the last layer.", "[CLS] is attended 
 
 def test_a_fall_that_only_the_papers_code_shows_is_refuted_by_exactness():
     found = verdicts(numbers(exact=0.0, paper=-0.2))
-    for text in ("Vertical patterns fall.", SEP, "The sink loses weight from all others (ours).",
-                 "Effective attention is more dispersed (Brunner et al., 2020)."):  # fmt: skip
+    for text in (
+        "Vertical patterns fall.",
+        SEP,
+        "The sink loses weight from all others (ours).",
+        "Effective attention is more dispersed (Brunner et al., 2020).",
+    ):
         assert found[text].verdict == "refuted by exactness"
     for text in (*ALIKE, "Heterogeneous patterns do not change notably."):
         assert found[text].verdict == "holds only without padding"
@@ -88,8 +92,12 @@ def test_a_fall_that_only_the_papers_code_shows_is_refuted_by_exactness():
 
 def test_a_fall_that_is_exact_holds():
     found = verdicts(numbers(exact=-0.2, paper=-0.25))
-    for text in ("Vertical patterns fall.", SEP, "The sink loses weight from all others (ours).",
-                 "Effective attention is more dispersed (Brunner et al., 2020)."):  # fmt: skip
+    for text in (
+        "Vertical patterns fall.",
+        SEP,
+        "The sink loses weight from all others (ours).",
+        "Effective attention is more dispersed (Brunner et al., 2020).",
+    ):
         assert found[text].verdict == "holds"
     assert {found[text].verdict for text in ALIKE} == {"not reproduced"}
     said = describe_verdicts(found["Punctuation loses weight too."])

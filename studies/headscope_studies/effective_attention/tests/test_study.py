@@ -29,8 +29,21 @@ from tests.models import tiny as tiny_model
 from tests.study_data import WIDTH, found, place, tiny
 
 NAME = "effective_attention"
-TABLES = {"table_1", "table_2", "table_2_base", "table_2_longer", "table_3", "verdicts", "scores", "same", "norms",
-          "type_weights", "special", "special_longer", "similarity"}  # fmt: skip
+TABLES = {
+    "table_1",
+    "table_2",
+    "table_2_base",
+    "table_2_longer",
+    "table_3",
+    "verdicts",
+    "scores",
+    "same",
+    "norms",
+    "type_weights",
+    "special",
+    "special_longer",
+    "similarity",
+}
 
 
 @pytest.fixture(scope="module")

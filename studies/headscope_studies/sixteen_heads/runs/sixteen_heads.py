@@ -56,22 +56,38 @@ def tune(chosen: argparse.Namespace) -> Path:
         options |= {"limit": chosen.train_limit} if chosen.train_limit else {}
         checkpoints = 0 if chosen.task in WITHOUT_CHECKPOINTS else CHECKPOINTS
         base = hs.load(chosen.model, device=chosen.device, dtype="float32")
-        hs.finetune(base, list(task.train), out=folder, checkpoints=checkpoints, resume=True, device=chosen.device,
-                    progress=False, **options)  # fmt: skip
+        hs.finetune(
+            base,
+            list(task.train),
+            out=folder,
+            checkpoints=checkpoints,
+            resume=True,
+            device=chosen.device,
+            progress=False,
+            **options,
+        )
     return folder
 
 
 def run(chosen: argparse.Namespace) -> None:
     """Study one model on one task with one seed."""
     folder = tune(chosen)
-    study = SixteenHeads(data=str(chosen.place), tasks=(chosen.task,), tuned=str(folder), limit=chosen.limit,
-                         checkpoints=CHECKPOINTS, random_orders=ORDERS)  # fmt: skip
+    study = SixteenHeads(
+        data=str(chosen.place),
+        tasks=(chosen.task,),
+        tuned=str(folder),
+        limit=chosen.limit,
+        checkpoints=CHECKPOINTS,
+        random_orders=ORDERS,
+    )
     work = chosen.work / "steps" / f"{_label(chosen)}-{chosen.task}-{chosen.seed}"
     results = study.run(chosen.model, work, device=chosen.device, progress=print_progress)
     numbers = results["numbers"].expand_dims(seed=[chosen.seed], axis=1)
     facts = json.loads((folder / "finetune.json").read_text(encoding="utf-8"))["facts"]
-    tuning = f"{facts['epochs']} epochs, batch {facts['batch_size']}, learning rate {facts['learning_rate']:g}, " \
-             f"warm-up {facts['warmup']:g}"  # fmt: skip
+    tuning = (
+        f"{facts['epochs']} epochs, batch {facts['batch_size']}, learning rate {facts['learning_rate']:g}, "
+        f"warm-up {facts['warmup']:g}"
+    )
     numbers = numbers.assign(tuning=xr.full_like(numbers["tuning"], "", dtype=f"<U{len(tuning)}"))
     numbers["tuning"][:] = tuning
     numbers["train"][:] = facts["n"]
@@ -84,9 +100,17 @@ def translate(chosen: argparse.Namespace) -> None:
     """Study the sites of one model that translates."""
     warnings.simplefilter("ignore", hs.DataWarning)
     label, name = "translation", f"translation.{chosen.seed}.{chosen.site}"
-    sites = measure_sites(str(chosen.model), str(chosen.parallel), chosen.work / "steps" / name, limit=chosen.limit,
-                          seed=0, orders=ORDERS, sites=(chosen.site,), device=chosen.device,
-                          progress=print_progress)  # fmt: skip
+    sites = measure_sites(
+        str(chosen.model),
+        str(chosen.parallel),
+        chosen.work / "steps" / name,
+        limit=chosen.limit,
+        seed=0,
+        orders=ORDERS,
+        sites=(chosen.site,),
+        device=chosen.device,
+        progress=print_progress,
+    )
     sites = stamp(sites.expand_dims(seed=[chosen.seed], axis=1), model=label, seed=chosen.seed)
     write_npz(sites, chosen.out / f"{name}.sites.npz")
 

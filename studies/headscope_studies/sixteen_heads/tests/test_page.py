@@ -52,8 +52,11 @@ def test_runs_are_joined_into_stamped_files(joined):
     check_stamps(joined, {"sixteen_heads_tiny.nc", "sixteen_heads_translation.nc"})
     whole, one = open_result(joined / "sixteen_heads_tiny.nc"), found("sixteen_heads")["numbers"]
     assert (whole["task"].values.tolist(), whole["seed"].values.tolist()) == (["RTE", "STS-B"], [0, 1])
-    xr.testing.assert_allclose(whole["head_importance"].isel(task=1, seed=1, drop=True),
-                               one["head_importance"].isel(task=0, drop=True), rtol=1e-5)  # fmt: skip
+    xr.testing.assert_allclose(
+        whole["head_importance"].isel(task=1, seed=1, drop=True),
+        one["head_importance"].isel(task=0, drop=True),
+        rtol=1e-5,
+    )
 
 
 def test_the_page_answers_in_words_and_numbers_with_four_figures(facts, maker):

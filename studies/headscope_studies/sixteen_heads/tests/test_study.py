@@ -72,8 +72,10 @@ def test_without_a_model_that_translates_that_half_is_left_out_with_a_sentence()
         tiny("sixteen_heads", checkpoints=0)
 
 
-@pytest.mark.parametrize(("kept", "verdict"), [((0.97, 0.96, 0.99), "holds"), ((0.8, 0.7, 0.9), "not reproduced"),
-                                               ((0.95, 0.9, 0.99), "undecided")])  # fmt: skip
+@pytest.mark.parametrize(
+    ("kept", "verdict"),
+    [((0.97, 0.96, 0.99), "holds"), ((0.8, 0.7, 0.9), "not reproduced"), ((0.95, 0.9, 0.99), "undecided")],
+)
 def test_forty_percent_of_heads_go_or_do_not(kept, verdict):
     ends = zip(("", "_low", "_high"), kept, strict=True)
     variables = {f"kept{end}": (("task", "order", "pruned"), [[[value]]]) for end, value in ends}

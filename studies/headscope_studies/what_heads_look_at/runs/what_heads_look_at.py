@@ -82,14 +82,17 @@ def _compare_tuned(
     snippets = [*hs.read("gap_halves:development"), *hs.read("gap_halves:validation")]
     given = {"epochs": chosen.epochs, "batch_size": chosen.tuning_batch, "limit": chosen.train_limit}
     more = {name: value for name, value in given.items() if value is not None}
-    masking, classifying = ({**settings, **more, "seed": chosen.seed, "max_length": LENGTH}
-                            for settings in (MASKED, CLASSIFIER))  # fmt: skip
+    masking, classifying = (
+        {**settings, **more, "seed": chosen.seed, "max_length": LENGTH} for settings in (MASKED, CLASSIFIER)
+    )
     masked = networks.tune_masked(model, None, snippets, out=folder / "masked", **masking)
     tuned = networks.tune_classifier(model, None, task.train, out=folder / "tuned", **classifying)
     dev = sample_examples(task.dev, chosen.limit, 0)
     sizes = [min(len(texts), chosen.train_limit or len(texts)) for texts in (snippets, task.train)]
-    tuning = {networks.MASKED: f"{sizes[0]:,} snippets of GAP, {describe_tuning(masking)}",
-              networks.CLASSIFIER: f"{sizes[1]:,} pairs of {task.name}, {describe_tuning(classifying)}"}  # fmt: skip
+    tuning = {
+        networks.MASKED: f"{sizes[0]:,} snippets of GAP, {describe_tuning(masking)}",
+        networks.CLASSIFIER: f"{sizes[1]:,} pairs of {task.name}, {describe_tuning(classifying)}",
+    }
     return tuning, [
         networks.compare_masked(masked, inputs, seed=chosen.seed, **options),
         networks.compare_classifier(tuned, dev, f"{task.name} dev ({task.kind})", **options),
@@ -101,9 +104,17 @@ def _prepare(chosen: argparse.Namespace) -> tuple[Model, list[hs.Example], str, 
     warnings.simplefilter("ignore", hs.DataWarning)  # paragraphs are truncated on purpose
     model, label = hs.load(chosen.model, device=chosen.device, dtype="float32"), Path(chosen.model or DEFAULT).name
     inputs = read_pairs(chosen.text, chosen.limit)
-    facts = {"command": COMMAND, "study": "what_heads_look_at", "model": label, "weights_hash": model.weights_hash,
-             "data": fingerprint_examples(inputs), "n": len(inputs), "max_length": LENGTH,
-             "device": model.device.type, "dtype": "float32"}  # fmt: skip
+    facts = {
+        "command": COMMAND,
+        "study": "what_heads_look_at",
+        "model": label,
+        "weights_hash": model.weights_hash,
+        "data": fingerprint_examples(inputs),
+        "n": len(inputs),
+        "max_length": LENGTH,
+        "device": model.device.type,
+        "dtype": "float32",
+    }
     return model, inputs, label, facts
 
 

@@ -41,8 +41,10 @@ def test_ratios_equal_their_literal_version():
     table = {name: result[name].transpose("measure", ..., "group").values for name in result if name != "n"}
     for measure, group in product(MEASURES, GROUPS):
         at = (list(MEASURES).index(measure), ..., list(GROUPS).index(group))
-        literal = [per_token(data, measure, layer, group) / per_token(data, measure, layer, ORDINARY[group])
-                   for layer in range(3)]  # fmt: skip
+        literal = [
+            per_token(data, measure, layer, group) / per_token(data, measure, layer, ORDINARY[group])
+            for layer in range(3)
+        ]
         late = [ratio for depth, ratio in enumerate(literal, 1) if depth / 3 >= LATE]
         assert table["ratio_layer"][at] == pytest.approx(literal)
         assert table["ratio"][at] == pytest.approx(np.prod(literal) ** (1 / 3))
@@ -55,8 +57,10 @@ def network(raw, **others):
     values = np.full((len(MEASURES), len(GROUPS)), np.nan)
     for name, value in {"raw": raw, **others}.items():
         values[list(MEASURES).index(name), list(GROUPS).index("sep")] = value
-    variables = {f"ratio{end}": (("measure", "group"), values * factor)
-                 for end, factor in (("", 1), ("_low", 0.99), ("_high", 1.01))}  # fmt: skip
+    variables = {
+        f"ratio{end}": (("measure", "group"), values * factor)
+        for end, factor in (("", 1), ("_low", 0.99), ("_high", 1.01))
+    }
     return xr.Dataset(variables, {"measure": list(MEASURES), "group": list(GROUPS)})
 
 
@@ -97,8 +101,9 @@ def test_the_table_of_answers_has_every_group():
 def test_the_best_head_is_chosen_on_other_examples_than_it_is_reported_on():
     values = np.zeros((8, 1, 2, 2))
     values[::2, 0, 1, 0], values[1::2, 0, 1, 0], values[1::2, 0, 0, 1] = 0.9, [0.2, 0.4, 0.2, 0.4], 1.0
-    table = xr.DataArray(values, dims=("example", "lens", "layer", "head"),
-                         coords={"lens": ["raw"], "layer": [0, 1], "head": [0, 1]})  # fmt: skip
+    table = xr.DataArray(
+        values, dims=("example", "lens", "layer", "head"), coords={"lens": ["raw"], "layer": [0, 1], "head": [0, 1]}
+    )
     chosen = choose_head("most", table)
     assert chosen["most_head"].item() == "L1H0"
     assert chosen["most"].item() == pytest.approx(0.3)

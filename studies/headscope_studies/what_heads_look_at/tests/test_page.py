@@ -59,8 +59,10 @@ def facts(joined):
         (folder / path.name).write_bytes(path.read_bytes())
     for name in PROBES:
         data = found(NAME)[name]
-        whole = xr.concat([data.expand_dims(model=["tiny"], treebank=[bank], attention=["raw"], seed=[0])
-                           for bank in ("EWT", "GUM")], "treebank")  # fmt: skip
+        whole = xr.concat(
+            [data.expand_dims(model=["tiny"], treebank=[bank], attention=["raw"], seed=[0]) for bank in ("EWT", "GUM")],
+            "treebank",
+        )
         runs = [{"treebank": "GUM", "documents": 15}]
         save(stamp(whole.drop_attrs(), **read_provenance(data), runs=runs), folder / f"probes_{name}.nc")
     data = found(NAME)["coreference"]

@@ -52,7 +52,7 @@ def test_every_threshold_has_a_reason_and_a_date():
         ("Heads of one layer", "layer_p", (0.0001, 0.0001, 0.0001), "holds"),
         ("Heads of one layer", "layer_p", (0.3, 0.3, 0.3), "not reproduced"),
     ],
-)  # fmt: skip
+)
 def test_claims_on_the_surface_are_judged_by_their_interval(text, name, ends, expected):
     assert verdict("surface", text, changed("surface", **{name: ends})) == expected
 
@@ -71,8 +71,9 @@ def test_a_gain_below_zero_is_shown_in_points_and_not_cut_at_zero():
 
 def test_heads_of_one_layer_are_judged_by_the_stored_clusters():
     numbers = changed("surface")
-    clusters = xr.Dataset({"p": ("lens", [0.3, 0.0002]), "difference": ("lens", [0.0, 0.0631])},
-                          {"lens": ["effective", "raw"]})  # fmt: skip
+    clusters = xr.Dataset(
+        {"p": ("lens", [0.3, 0.0002]), "difference": ("lens", [0.0, 0.0631])}, {"lens": ["effective", "raw"]}
+    )
     judged = judge_claims({"": {"surface": add_layer_test(numbers, clusters)}})[""]["surface"]
     (claim,) = [claim for claim in judged if claim.text.startswith("Heads of one layer")]
     assert (claim.verdict, claim.tasks[0].figures) == ("holds", "0.063 nats further apart between layers, p = 0.0002")
@@ -95,8 +96,14 @@ def test_quality_is_shown_without_exponents():
 
 def test_shares_are_the_weights_of_the_model():
     numbers, model = found(NAME)["numbers"].isel(task=0), load(place() / "base", dtype="float32")
-    data = measure(model, str(place() / "dev.jsonl"), lens="raw", statistics=["special_tokens:source=clark"],
-                   max_length=WIDTH, progress=False).isel(site=0, lens=0)  # fmt: skip
+    data = measure(
+        model,
+        str(place() / "dev.jsonl"),
+        lens="raw",
+        statistics=["special_tokens:source=clark"],
+        max_length=WIDTH,
+        progress=False,
+    ).isel(site=0, lens=0)
     ours, clark = (numbers[name].sel(target="sep") for name in ("share", "clark"))
     weights = data["special_tokens"].sel(role="sep", source="clark")
     np.testing.assert_allclose(clark.values, weights.values, rtol=1e-6)
@@ -123,8 +130,9 @@ def test_all_networks_have_weights_and_tuned_ones_gradients():
 
 def test_the_report_answers_whether_it_is_a_no_op():
     document = tiny(NAME).document(found(NAME))
-    parts = {part.name: part for section in document.sections for part in section.parts
-             if isinstance(part, Table | Picture)}  # fmt: skip
+    parts = {
+        part.name: part for section in document.sections for part in section.parts if isinstance(part, Table | Picture)
+    }
     assert {"no_op", "answers", "no_ops", "depth", "lists", "entropy", "clusters", "relations", "uas"} <= set(parts)
     assert "[SEP]" in document.lead
     assert parts["verdicts"].reduced.endswith("where the paper has 1,000")

@@ -21,8 +21,15 @@ def options(folder):
 def _tree(at: int) -> str:
     """A sentence of five words in CoNLL-U: the cat sat on it."""
     nouns, verbs = ("cat", "dog", "man"), ("sat", "ran", "slept", "sang")
-    words = [("the", 2, "det"), (nouns[at % 3], 3, "nsubj"), (verbs[at % 4], 0, "root"), ("the", 5, "det"),
-             (nouns[at % 2], 3, "obj")]  # fmt: skip
-    lines = [f"{number}\t{word}\t{word}\tX\t_\t_\t{head}\t{relation}\t_\t_"
-             for number, (word, head, relation) in enumerate(words, 1)]  # fmt: skip
+    words = [
+        ("the", 2, "det"),
+        (nouns[at % 3], 3, "nsubj"),
+        (verbs[at % 4], 0, "root"),
+        ("the", 5, "det"),
+        (nouns[at % 2], 3, "obj"),
+    ]
+    lines = [
+        f"{number}\t{word}\t{word}\tX\t_\t_\t{head}\t{relation}\t_\t_"
+        for number, (word, head, relation) in enumerate(words, 1)
+    ]
     return "\n".join([f"# sent_id = tree-{at}", *lines, ""])
