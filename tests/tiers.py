@@ -10,7 +10,7 @@ from tests.models import KINDS
 
 COLLECTED = pytest.StashKey[list[pytest.Item]]()
 QUICK_FOLDERS = ("tests/core", "tests/laws", "tests/maps", "tests/uncertainty")
-NOT_QUICK = ("tests/laws/test_studies.py",)  # which run every study
+NOT_QUICK = ("tests/laws/test_kinds.py", "tests/laws/test_studies.py")  # draw every result, and run every study
 QUICK_MODELS = ("bert", "llama")  # an encoder with padding, and a decoder whose heads share keys
 GUARDS = {
     "studies/headscope_studies/effective_attention/tests/test_recomputed.py::"
