@@ -100,7 +100,8 @@ def takes_options(
             return function(kind(*arguments, **named))
 
         returns = inspect.signature(function).return_annotation
-        call.__signature__ = make_signature(kind).replace(return_annotation=returns)  # type: ignore[attr-defined]
+        signature = make_signature(kind).replace(return_annotation=returns)
+        call.__signature__ = signature  # type: ignore[attr-defined]  # inspect and editors read it
         call.__doc__ = add_parameters(function.__doc__, kind)
         return call
 

@@ -65,8 +65,8 @@ def rename_fields(**names: str) -> Callable[[type[Entry]], type[Entry]]:
         def renamed(self: Any, *arguments: Any, **parameters: Any) -> None:
             init(self, *arguments, **rename_parameters(entry_class, parameters))
 
-        entry_class.__init__ = renamed  # type: ignore[method-assign]
-        entry_class.old_names = names  # type: ignore[attr-defined]
+        entry_class.__init__ = renamed  # type: ignore[method-assign]  # of a dataclass, which has its own
+        entry_class.old_names = names  # type: ignore[attr-defined]  # only classes with old names have it
         return entry_class
 
     return decorate

@@ -37,7 +37,7 @@ def check_device(device: Any) -> None:
 def _can_allocate(device: torch.device) -> bool:
     try:
         torch.zeros(1, device=device)
-    except (RuntimeError, NotImplementedError, AssertionError):
+    except (RuntimeError, NotImplementedError, AssertionError):  # as a build of torch says that it lacks a device
         return False
     return True
 
