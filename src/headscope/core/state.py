@@ -72,8 +72,56 @@ class Rows:
         return Rows.from_values(np.concatenate([self.ids, other.ids]), np.concatenate([self.values, other.values]))
 
 
-Leaf = Moments | Total | Rows
-LEAF_TYPES: dict[str, type[Leaf]] = {leaf_type.__name__: leaf_type for leaf_type in (Moments, Total, Rows)}
+@dataclass(frozen=True)
+class Extremes:
+    """The examples of largest and of smallest value for each cell, and the values of a sample drawn before.
+
+    Its size does not grow with the examples. Examples are known by their positions; of equal values the earlier example
+    comes first. NaN and −1 stand for none.
+    """
+
+    largest: Array  # rank …
+    largest_at: Array
+    smallest: Array  # rank …
+    smallest_at: Array
+    sample: Array  # place in the sample …
+
+    @classmethod
+    def from_values(cls, at: Array, values: Array, size: int, sample: Array) -> "Extremes":
+        """Build from the positions of examples and their values; `sample` holds positions in ascending order."""
+        places = np.broadcast_to(at.reshape(-1, *[1] * (values.ndim - 1)), values.shape)
+        sampled = np.full((len(sample), *values.shape[1:]), np.nan)
+        known = np.isin(at, sample)
+        sampled[np.searchsorted(sample, at[known])] = values[known]
+        return cls(*_take_first(-values, places, size, -1), *_take_first(values, places, size, 1), sampled)
+
+    def __add__(self, other: "Extremes") -> "Extremes":
+        size = len(self.largest)
+        largest, largest_at = (
+            np.concatenate(pair) for pair in ((self.largest, other.largest), (self.largest_at, other.largest_at))
+        )
+        smallest, smallest_at = (
+            np.concatenate(pair) for pair in ((self.smallest, other.smallest), (self.smallest_at, other.smallest_at))
+        )
+        sample = np.where(np.isnan(self.sample), other.sample, self.sample)
+        return Extremes(
+            *_take_first(-largest, largest_at, size, -1), *_take_first(smallest, smallest_at, size, 1), sample
+        )
+
+
+def _take_first(keys: Array, at: Array, size: int, sign: int) -> tuple[Array, Array]:
+    """Return sign · key and the position of the `size` smallest keys of each cell; NaN and −1 where there are fewer."""
+    missing = np.isnan(keys)
+    order = np.lexsort((at, np.where(missing, np.inf, keys)), axis=0)[:size]
+    values = np.full((size, *keys.shape[1:]), np.nan)
+    places = np.full((size, *keys.shape[1:]), -1, np.int64)
+    values[: len(order)] = sign * np.take_along_axis(keys, order, 0)
+    places[: len(order)] = np.where(np.isnan(values[: len(order)]), -1, np.take_along_axis(at, order, 0))
+    return values, places
+
+
+Leaf = Moments | Total | Rows | Extremes
+LEAF_TYPES: dict[str, type[Leaf]] = {leaf_type.__name__: leaf_type for leaf_type in (Moments, Total, Rows, Extremes)}
 
 
 @dataclass(frozen=True)
@@ -131,5 +179,8 @@ def _is_sound(leaf: Leaf) -> bool:
     """Return whether the arrays of a leaf hold numbers and have shapes that go together."""
     if isinstance(leaf, Rows):
         return leaf.ids.ndim == 1 and leaf.values.shape[:1] == leaf.ids.shape and leaf.values.dtype.kind in "fiub"
-    arrays = vars(leaf).values()
+    arrays = list(vars(leaf).values())
+    if isinstance(leaf, Extremes):
+        same = leaf.largest.shape == leaf.largest_at.shape == leaf.smallest.shape == leaf.smallest_at.shape
+        return same and leaf.sample.shape[1:] == leaf.largest.shape[1:] and all(a.dtype.kind in "fi" for a in arrays)
     return len({array.shape for array in arrays}) == 1 and all(array.dtype.kind in "fiub" for array in arrays)
