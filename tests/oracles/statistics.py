@@ -92,6 +92,29 @@ def peak(statistic, batch):
     return {"peak": per_row(batch.focus, lambda example, query, share: max(share.values()))}
 
 
+def activity(statistic, batch):
+    maps = batch.focus
+
+    def ordinary(example, key):
+        special, real = bool(maps.keys.special[example, key]), bool(maps.keys.real[example, key])
+        return real and not special and position(maps.keys, example, key) > 0
+
+    def one_map(example, layer, head):
+        values = []
+        for query, weights in rows(maps, example, layer, head).items():
+            share, keys = shares(weights), [key for key in weights if ordinary(example, key)]
+            if (
+                share is not None
+                and keys
+                and maps.queries.real[example, query]
+                and not maps.queries.special[example, query]
+            ):
+                values.append(sum(share[key] for key in keys))
+        return mean(values)
+
+    return {"activity": over_maps(maps, one_map)}
+
+
 def position(tokens, example, token):
     """Return the number of real tokens before this one."""
     return sum(tokens.real[example, :token].tolist())
