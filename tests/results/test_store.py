@@ -209,7 +209,7 @@ def test_an_unknown_ending_raises(tmp_path):
     ):
         save(draw(dataset(), "matrix"), tmp_path / "a.jpg")
     with pytest.raises(
-        OutputError, match=r"A Dataset is saved as \.nc \.zarr \.csv \.parquet, but 'a' has no ending\."
+        OutputError, match=r"A Dataset is saved as \.nc \.zarr \.csv \.parquet \.html, but 'a' has no ending\."
     ):
         save(dataset(), tmp_path / "a")
 

@@ -108,17 +108,18 @@ def weight_scale(
     return ColourScale(norm, find_colours(cmap, theme.signed if signed else theme.weights), end)
 
 
-def find_quantile(weights: Cells) -> tuple[float, float]:
+def find_quantile(weights: Cells, keys: int | None = None) -> tuple[float, float]:
     """Return the share of weights on a scale, and the absolute weight at which the scale ends.
 
     The share is `QUANTILE`. With more than 100 keys it is higher, so that at most every second query has a weight
     beyond the end: a head that gives one key of each row nearly all of its weight would else be drawn by its noise.
+    `keys` is their number, where the last axis of `weights` is not that of keys.
 
     >>> find_quantile(np.eye(400))
     (0.99875, 1.0)
     """
     sizes = np.abs(weights[np.isfinite(weights)])
-    share = max(QUANTILE, 1 - 0.5 / weights.shape[-1])
+    share = max(QUANTILE, 1 - 0.5 / (keys or weights.shape[-1]))
     end = float(np.quantile(sizes, share, method="higher")) if sizes.size else 1.0
     return share, end or float(sizes.max()) or 1.0
 

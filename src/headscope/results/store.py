@@ -1,8 +1,9 @@
-"""Save and open results: Datasets as NetCDF, Zarr or tables, figures as PDF, SVG, PNG or HTML, models as folders."""
+"""Save and open results: Datasets as NetCDF, Zarr, tables, pages; figures as PDF, SVG, PNG, HTML; models as folders."""
 
 import json
 from collections.abc import Callable, Sequence
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
@@ -40,12 +41,24 @@ class WritesFolder(Protocol):
         """Write it to a folder."""
 
 
+@runtime_checkable
+class WritesPage(Protocol):
+    """What `hs.show` returns."""
+
+    def write_page(self, path: Path) -> None:
+        """Write it to an HTML file."""
+
+
 @takes_options(SaveOptions)
 def save(options: SaveOptions) -> Path:
-    """Write a Dataset (.nc .zarr .csv .parquet), Maps (.nc .zarr), a figure (.pdf .svg .png .html) or a model (folder).
+    """Write a Dataset, Maps, a figure or a model to a file, or to a folder, and return its path.
 
-    Return the path. A model is written to a folder that `hs.load` reads, also one that `hs.prune` made smaller. A list
+    A Dataset is written as .nc, .zarr, .csv, .parquet or .html, Maps as .nc, .zarr or .html, a figure as .pdf, .svg,
+    .png or .html. A model is written to a folder that `hs.load` reads, also one that `hs.prune` made smaller. A list
     of examples is written as .jsonl, which `hs.read` reads.
+
+    As .html, Maps, a list of Maps, a Dataset and what `hs.show` returns are the viewer: one page that opens without a
+    server and connects to nothing.
 
     Maps, or a list of Maps of the same texts, are written as `maps.to_dataset()` with their provenance: the lens, the
     model, the version, and hashes of the weights, the tokenizer, the config and the texts.
@@ -58,6 +71,8 @@ def save(options: SaveOptions) -> Path:
     'maps.pdf'
     >>> hs.open_result(hs.save(hs.view(trace), "maps.nc"))["weights"].dims
     ('example', 'lens', 'layer', 'head', 'query', 'key')
+    >>> hs.save([hs.view(trace, "raw"), hs.view(trace, "effective")], "maps.html").name
+    'maps.html'
     """
     path = Path(options.path)
     write = _choose_writer(options.what, path)
@@ -139,16 +154,20 @@ def _choose_writer(what: Any, path: Path) -> Callable[[Path], None]:
             ".zarr": partial(write_zarr, what, path),
             ".csv": partial(write_csv, what, path.name),
             ".parquet": partial(write_parquet, what, path.name),
+            ".html": partial(_write_viewer, what),
         }
     elif isinstance(what, Figure):
         writers = {f".{ending}": partial(write_figure, what, ending) for ending in FIXED_METADATA}
         writers[".html"] = partial(write_page, what)
+    elif isinstance(what, WritesPage):
+        writers = {".html": what.write_page}
     elif is_examples(what):
         writers = {".jsonl": partial(write_examples, what)}
     elif maps := _list_maps(what):
         writers = {
             ".nc": lambda temporary: write_netcdf(_stamp_maps(maps), temporary),
             ".zarr": lambda temporary: write_zarr(_stamp_maps(maps), path, temporary),
+            ".html": partial(_write_viewer, maps),
         }
     else:
         raise InputError(
@@ -163,11 +182,19 @@ def _choose_writer(what: Any, path: Path) -> Callable[[Path], None]:
             if isinstance(what, Figure)
             else "Examples are"
             if is_examples(what)
+            else "A viewer is"
+            if isinstance(what, WritesPage)
             else "Maps are"
         )
         problem = f"ends in '{path.suffix}'" if path.suffix else "has no ending"
         raise OutputError(f"{what_is} saved as {' '.join(writers)}, but '{path.name}' {problem}. Change the ending.")
     return writers[path.suffix.lower()]
+
+
+def _write_viewer(what: Any, path: Path) -> None:
+    """Write the viewer's page, which is in a layer above, so found by name."""
+    source = import_module("headscope.viewer.source").make_source(what, hashed=True)
+    import_module("headscope.viewer.page").write_viewer_page(source, path)
 
 
 def _list_maps(what: Any) -> list[Any]:

@@ -1,0 +1,207 @@
+"""Sheets of the viewer from Maps."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import torch
+
+from headscope.core.batch import Batch
+from headscope.core.catalog import lenses as lens_catalog
+from headscope.core.catalog import statistics
+from headscope.core.errors import InputError, UnknownName
+from headscope.core.lens import view
+from headscope.core.maps import Maps
+from headscope.core.maps.factored import Factored
+from headscope.core.spec import parse_spec
+from headscope.core.tokens import Tokens, token_labels
+from headscope.core.trace import Trace, at_least_float32
+from headscope.plotting.selection import DIAGNOSTICS, describe_maps
+from headscope.results.summarize import axis_label
+from headscope.viewer.encode import Array
+from headscope.viewer.sheet import LensMaps, PatchPicture, Scalar, Sheet, TokenRow
+
+STATISTICS = ("entropy", "distance", "peak", "special_tokens")
+"""Numbers by head that the viewer offers of any maps, where they can be measured on one example."""
+
+SHOWN_DIAGNOSTICS = ("share", "rank", "null", "residual", "at_bound", "same_for_sources")
+
+
+def view_trace(trace: Trace) -> list[Maps]:
+    """Return raw, effective and norm-based attention of a trace, where it holds what they need."""
+    wanted = [name for name in ("raw", "effective", "norm") if lens_catalog.make(name).needs <= trace.held]
+    return [view(trace, name) for name in wanted]
+
+
+def group_maps(maps: Sequence[Maps]) -> list[list[Maps]]:
+    """Return maps of one model, site and input together, in the order in which they come."""
+    groups: dict[Any, list[Maps]] = {}
+    for item in maps:
+        tokens = tuple(tuple(side.text[0]) for side in (item.queries, item.keys))
+        model = "" if item.source is None else str(item.source.facts)
+        groups.setdefault((model, item.site, item.layers, tokens), []).append(item)
+    return [_split_heads(group) for group in groups.values()]
+
+
+def _split_heads(group: list[Maps]) -> list[Maps]:
+    """Return maps with one map per head first: they say which heads there are."""
+    return sorted(group, key=lambda maps: maps.merged or "head" in maps.averaged)
+
+
+def make_map_sheet(maps: Sequence[Maps], example: int, name: str | None = None) -> Sheet:
+    """Return the sheet of some lenses of one trace."""
+    first = maps[0]
+    rows, columns = (side.real[example].cpu().nonzero()[:, 0] for side in (first.queries, first.keys))
+    source = {} if first.source is None else first.source.facts
+    item = first.examples[example]
+    same = first.keys is first.queries or _read_tokens(first.keys, example) == _read_tokens(first.queries, example)
+    lenses = [_read_lens(each, example, rows, columns, _unique_name(maps, index)) for index, each in enumerate(maps)]
+    return Sheet(
+        model=name or str(source.get("model") or "model"),
+        site=first.site,
+        layers=first.layers,
+        heads=first.heads,
+        queries=_read_tokens(first.queries, example),
+        keys=None if same else _read_tokens(first.keys, example),
+        text=item.text,
+        pair=item.pair,
+        visible=[mask[example].cpu()[rows[:, None], columns].numpy() for mask in first.visible],
+        picture=_read_picture(item.columns, len(columns)),
+        lenses=lenses,
+        scalars=[scalar for each, lens in zip(maps, lenses, strict=True) for scalar in _scalars(each, example, lens)],
+        python=_python_lines(source.get("model"), item.text, item.pair, [each.lens for each in maps], first.site),
+        facts=dict(source),
+    )
+
+
+def _read_tokens(tokens: Tokens, example: int) -> TokenRow:
+    real = tokens.real[example].cpu()
+    text = token_labels(list(tokens.text[example])).tolist()
+    special, word = (table[example].cpu()[real].tolist() for table in (tokens.special, tokens.word))
+    return TokenRow(text, special, word)
+
+
+def _unique_name(maps: Sequence[Maps], index: int) -> str:
+    before = [each.lens for each in maps[:index]].count(maps[index].lens)
+    return f"{maps[index].lens} ({before + 1})" if before else maps[index].lens
+
+
+def _read_lens(maps: Maps, example: int, rows: torch.Tensor, columns: torch.Tensor, name: str) -> LensMaps:
+    """Return a lens whose maps are cut out of the batch when they are asked for."""
+
+    def read_layer(index: int) -> Array:
+        part = maps.parts[index]
+        if isinstance(part, Factored):
+            part = Factored(part.left[[example]], part.right[[example]]).weights
+            return _to_numpy(part[0][:, rows[:, None], columns])
+        return _to_numpy(part[example][:, rows[:, None], columns])
+
+    def read_head(index: int, head: int) -> Array:
+        part = maps.parts[index]
+        if isinstance(part, Factored):
+            return _to_numpy(part.left[example, head][rows] @ part.right[example, head][columns].mT)
+        return _to_numpy(part[example, head][rows[:, None], columns])
+
+    def read_graph(index: int) -> Array:
+        assert maps.graph is not None
+        return _to_numpy(maps.graph.layers[index][example, 0][rows[:, None], columns])
+
+    return LensMaps(
+        name=name,
+        quantity=_ask_lens(maps.lens, "quantity") or f"weight ({maps.lens})",
+        signed=maps.signed,
+        merged=maps.merged or "head" in maps.averaged,
+        read_layer=read_layer,
+        read_head=read_head,
+        note=_describe(maps, example),
+        graph=None if maps.graph is None else maps.graph.kind,
+        read_graph=None if maps.graph is None else read_graph,
+    )
+
+
+def _to_numpy(weights: torch.Tensor) -> Array:
+    array: Array = at_least_float32(weights.detach()).cpu().numpy()
+    return array
+
+
+def _ask_lens(lens: str, attribute: str) -> str:
+    """Return what the class of a lens says of its weights; nothing for maps made by hand."""
+    try:
+        return str(getattr(lens_catalog.find(parse_spec(lens)[0]), attribute, ""))
+    except UnknownName:
+        return ""
+
+
+def _describe(maps: Maps, example: int) -> str:
+    """Return what figures of these maps say below, such as that all attention reaches the output."""
+    import xarray as xr
+
+    axes = ("lens", "layer", "head")
+    tables = {name: (axes, table[[example]].cpu().numpy()) for name, table in maps.diagnostics.items()}
+    note = _ask_lens(maps.lens, "note")
+    coords: dict[str, Any] = {"lens": [maps.lens], "layer": list(maps.layers), "head": list(maps.heads)}
+    coords |= {"note": ("lens", np.array([note], dtype=object))} if note else {}
+    return describe_maps(xr.Dataset({"weights": 0, **tables}, coords))
+
+
+def _scalars(maps: Maps, example: int, lens: LensMaps) -> list[Scalar]:
+    """Return the diagnostics of a lens, and a few statistics of one example."""
+    shown = [name for name in SHOWN_DIAGNOSTICS if name in maps.diagnostics]
+    found = [
+        Scalar(name, DIAGNOSTICS.get(name, name), lens.name, maps.diagnostics[name][example].cpu().double().numpy())
+        for name in shown
+    ]
+    if lens.merged:
+        return found  # one number per layer: nothing for a grid of heads
+    single = maps.sel(example=example) if len(maps.examples) > 1 else maps
+    return found + [scalar for name in STATISTICS for scalar in _measure(single, name, lens.name)]
+
+
+def _measure(maps: Maps, name: str, lens: str) -> list[Scalar]:
+    """Return the variables of a statistic on one example that have one number per head."""
+    statistic = statistics.make(name)
+    batch = Batch(maps.examples, {("model", maps.lens): maps}, maps.lens)
+    try:
+        data = statistic.finish(statistic.observe(batch))
+    except InputError:  # the statistic is not defined for these maps, such as those of a picture
+        return []
+    tables = {str(key): table for key, table in data.data_vars.items() if {"layer", "head"} <= set(table.dims)}
+    plain = {key: _drop_single(table) for key, table in tables.items() if key == name}
+    return [
+        Scalar(key, axis_label(data, key), lens, table.transpose("layer", "head").values.astype(float))
+        for key, table in plain.items()
+        if set(table.dims) == {"layer", "head"} and bool(table.notnull().any())
+    ]
+
+
+def _drop_single(table: Any) -> Any:
+    return table.squeeze(
+        [dim for dim in table.dims if dim not in ("layer", "head") and table.sizes[dim] == 1], drop=True
+    )
+
+
+def _read_picture(columns: Mapping[str, Any], keys: int) -> PatchPicture | None:
+    """Return the picture that a capture put into its example, and where each key lies in it."""
+    if "picture" not in columns:
+        return None
+    rows, across = columns["patches"]
+    places = np.indices((rows, across)).reshape(2, -1)
+    row, column = np.pad(places, ((0, 0), (keys - rows * across, 0)), constant_values=-1)
+    pixels = np.asarray(columns["picture"])
+    if pixels.dtype != np.uint8:
+        pixels = (255 * np.clip(pixels, 0, 1)).round().astype(np.uint8)
+    return PatchPicture(pixels, rows, across, row.tolist(), column.tolist())
+
+
+def _python_lines(model: Any, text: str, pair: str | None, lenses: Sequence[str], site: str) -> str:
+    """Return the lines that make these maps again."""
+    words = [repr(text), *([repr(pair)] if pair else [])] + ([f"site={site!r}"] if site != "self" else [])
+    views = ", ".join(f"hs.view(trace, {lens!r})" for lens in lenses)
+    load = f"model = hs.load({model!r})" if model else "model = hs.load(…)  # the model of these maps"
+    return f"import headscope as hs\n\n{load}\ntrace = hs.capture(model, {', '.join(words)})\nmaps = [{views}]\n"
+
+
+def add_scalars(sheet: Sheet, scalars: Sequence[Scalar]) -> Sheet:
+    """Return a sheet with further numbers by head, first."""
+    return replace(sheet, scalars=[*scalars, *sheet.scalars])

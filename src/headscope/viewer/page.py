@@ -1,0 +1,147 @@
+"""A self-contained page: the viewer, its header and all blocks in one HTML file that connects to nothing."""
+
+import hashlib
+import html
+import json
+import zlib
+from base64 import b64encode
+from collections.abc import Iterator
+from importlib.resources import files
+from itertools import accumulate
+from pathlib import Path
+from typing import Any
+
+from headscope.core.errors import InputError
+from headscope.viewer.source import Source
+
+MAX_WEIGHTS = 400_000_000
+"""Weights that a page may hold at most; a browser opens pages of about this many bytes."""
+
+GZIP_LEVEL = 1
+GZIP_WINDOW = 31  # the largest window, with gzip's header
+
+POLICY = (
+    "default-src 'none'; script-src '{script}'; style-src '{style}'; img-src data: blob:; "
+    "base-uri 'none'; form-action 'none'"
+)
+"""Content security policy: only this script and this style, pictures of the page itself, and no connection at all."""
+
+HEAD = """<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="{policy}">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>{title}</title>
+<style>{style}</style>
+</head>
+<body class="headscope-page">
+<div id="headscope-root"><noscript>This page draws attention maps and needs JavaScript.</noscript></div>
+"""
+
+
+def write_viewer_page(source: Source, path: Path) -> None:
+    """Write a page with all maps of a source.
+
+    Parameters
+    ----------
+    source
+        What is shown.
+    path
+        The file.
+    """
+    header = source.header()
+    _check_size(header)
+    script, style = (read_static(name) for name in ("viewer.js", "viewer.css"))
+    policy = POLICY.format(script=hash_source(script), style=hash_source(style))
+    with path.open("w", encoding="utf-8", newline="\n") as file:
+        file.write(HEAD.format(policy=html.escape(policy), title=html.escape(header["title"]), style=style))
+        file.write(script_element("application/json", "headscope-header", to_json(header)))
+        file.write(f'<script type="module" async>{script}</script>\n')
+        for element, names in list_elements(header):
+            file.write(_write_element(element, [source.block(name) if name else b"" for name in names]))
+        file.write('<template id="headscope-end"></template>\n</body>\n</html>\n')
+
+
+def read_static(name: str) -> str:
+    """Return a file of the bundle."""
+    return (files("headscope") / "static" / name).read_text(encoding="utf-8")
+
+
+def hash_source(text: str) -> str:
+    """Return the hash by which a content security policy allows an inline script or style."""
+    return f"sha256-{b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
+
+
+def to_json(value: Any) -> str:
+    """Return JSON that cannot end the script element around it.
+
+    >>> to_json("</script><!--")
+    '"\\\\u003c/script>\\\\u003c!--"'
+    """
+    return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c")
+
+
+def script_element(kind: str, name: str, content: str) -> str:
+    """Return a script element that holds data."""
+    return f'<script type="{kind}" id="{name}">{content}</script>\n'
+
+
+def _check_size(header: dict[str, Any]) -> None:
+    cells = sum(_count_cells(sheet) for sheet in header["sheets"])
+    if cells > MAX_WEIGHTS:
+        raise InputError(
+            f"These maps have {cells:,} weights, and a page holds at most {MAX_WEIGHTS:,}. Choose layers or heads with "
+            "maps.sel(layer=…, head=…), or look at them in headscope studio, which sends one head at a time."
+        )
+
+
+def _count_cells(sheet: dict[str, Any]) -> int:
+    queries, keys = (len((sheet[side] or sheet["queries"])["text"]) for side in ("queries", "keys"))
+    maps = sum(sum(map(len, lens["scales"])) for lens in sheet["lenses"])
+    return queries * keys * maps
+
+
+def list_elements(header: dict[str, Any]) -> Iterator[tuple[str, list[str]]]:
+    """Yield elements with the names of their blocks, those of the first picture first; "" is a map that is missing."""
+    sheets = list(enumerate(header["sheets"]))
+    for sheet, facts in sheets:
+        yield from ((name, [name]) for name in (f"{sheet}/{lens}/thumbs" for lens in range(len(facts["lenses"]))))
+    for sheet, facts in sheets:
+        layers = range(len(facts["layers"]))
+        if facts["picture"] is not None:
+            yield f"{sheet}/picture", [f"{sheet}/picture"]
+        if facts["visible"] == "blocks":
+            yield f"{sheet}/visible", [f"{sheet}/visible/{layer}" for layer in layers]
+        for lens, lens_facts in enumerate(facts["lenses"]):
+            for layer, scales in enumerate(lens_facts["scales"]):
+                name = f"{sheet}/{lens}/map/{layer}"
+                yield name, ["" if scale is None else f"{name}/{head}" for head, scale in enumerate(scales)]
+            if lens_facts["graph"] is not None:
+                yield f"{sheet}/{lens}/graph", [f"{sheet}/{lens}/graph/{layer}" for layer in layers]
+    yield from ((name, [name]) for name in (figure["block"] for figure in (header["result"] or {}).get("figures", [])))
+
+
+def _write_element(name: str, blocks: list[bytes]) -> str:
+    """Return blocks as one element, with the places where each begins and the last one ends in its text."""
+    pack = compress_text if name.endswith(".svg") else compress_weights
+    texts = [b64encode(pack(block)).decode() if block else "" for block in blocks]
+    offsets = " ".join(map(str, accumulate(map(len, texts), initial=0)))
+    start = f'<script type="application/octet-stream" id="{html.escape(name)}" data-offsets="{offsets}">'
+    return f"{start}{''.join(texts)}</script>\n"
+
+
+def compress_weights(content: bytes) -> bytes:
+    """Return gzip that looks for runs of equal bytes only: weights hardly repeat, and this is smaller and faster."""
+    return _compress(content, zlib.Z_RLE)
+
+
+def compress_text(content: bytes) -> bytes:
+    """Return gzip, without the time: the same content gives the same bytes."""
+    return _compress(content, zlib.Z_DEFAULT_STRATEGY)
+
+
+def _compress(content: bytes, strategy: int) -> bytes:
+    packer = zlib.compressobj(GZIP_LEVEL, zlib.DEFLATED, GZIP_WINDOW, zlib.DEF_MEM_LEVEL, strategy)
+    return packer.compress(content) + packer.flush()
