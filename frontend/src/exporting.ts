@@ -1,0 +1,89 @@
+/** What leaves the viewer: pictures, numbers, the Python lines, and a link. */
+import { FONT, forceRatio } from "./canvas";
+import { csvLine } from "./format";
+import type { OpenView, Table, Viewer } from "./types";
+
+const EXPORT_RATIO = 2;
+
+/** Give a file to the browser's downloads. */
+export function download(name: string, content: Blob): void {
+  const url = URL.createObjectURL(content);
+  const link = document.createElement("a");
+  link.href = url;
+  link.download = name;
+  document.body.append(link);
+  link.click();
+  link.remove();
+  setTimeout(() => URL.revokeObjectURL(url), 10_000);
+}
+
+/** A file name that says what is in the file. */
+export function fileName(viewer: Viewer, ending: string): string {
+  const { state, header } = viewer;
+  const sheet = header.sheets[state.sheet];
+  const head = state.view === "head" || state.view === "compare" ? `L${state.layer}H${state.head}` : "";
+  const parts = [sheet?.model ?? header.title, state.view, state.lens, head].filter(Boolean).join("-");
+  return `${parts.replace(/[^\p{L}\p{N}._-]+/gu, "-").slice(0, 80)}.${ending}`;
+}
+
+/** A table as CSV with a header line. */
+export function toCsv(table: Table): string {
+  return [table.columns, ...table.rows].map(csvLine).join("\r\n") + "\r\n";
+}
+
+/** Copy text; without permission for the clipboard, by a selected text field. */
+export async function copyText(text: string): Promise<boolean> {
+  try {
+    await navigator.clipboard.writeText(text);
+    return true;
+  } catch {
+    const area = document.createElement("textarea");
+    area.value = text;
+    document.body.append(area);
+    area.select();
+    const done = document.execCommand("copy");
+    area.remove();
+    return done;
+  }
+}
+
+/** All canvases of a view at twice their size, where they are on the screen, below a title. */
+export async function toPng(viewer: Viewer, view: OpenView, element: HTMLElement, drawn: () => Promise<void>): Promise<Blob> {
+  try {
+    forceRatio(EXPORT_RATIO);
+    const wait = drawn();
+    view.update();
+    await wait;
+    const picture = view.png ? await view.png() : combineCanvases(viewer, view, element);
+    return await new Promise((resolve, reject) =>
+      picture.toBlob((blob) => (blob ? resolve(blob) : reject(new Error("the browser made no picture"))), "image/png"),
+    );
+  } finally {
+    forceRatio(null);
+    view.update();
+  }
+}
+
+function combineCanvases(viewer: Viewer, view: OpenView, element: HTMLElement): HTMLCanvasElement {
+  const [margin, top] = [16, 58];
+  const frame = element.getBoundingClientRect();
+  const picture = document.createElement("canvas");
+  picture.width = (frame.width + 2 * margin) * EXPORT_RATIO;
+  picture.height = (frame.height + top + margin) * EXPORT_RATIO;
+  const context = picture.getContext("2d")!;
+  context.scale(EXPORT_RATIO, EXPORT_RATIO);
+  context.fillStyle = viewer.palette.background;
+  context.fillRect(0, 0, picture.width, picture.height);
+  context.fillStyle = viewer.palette.ink;
+  context.font = `600 15px ${FONT}`;
+  context.fillText(viewer.header.title, margin, 24, frame.width);
+  context.fillStyle = viewer.palette.quiet;
+  context.font = `12px ${FONT}`;
+  context.fillText(view.describe(), margin, 43, frame.width);
+  for (const canvas of element.querySelectorAll("canvas")) {
+    const box = canvas.getBoundingClientRect();
+    if (box.width && box.height)
+      context.drawImage(canvas, box.left - frame.left + margin, box.top - frame.top + top, box.width, box.height);
+  }
+  return picture;
+}

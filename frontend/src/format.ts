@@ -1,0 +1,75 @@
+/** Numbers and names as they are written. */
+import { errorOf } from "./decode";
+import type { MapData, Scalar } from "./types";
+
+/** A number with two or three significant digits, as a researcher would write it. */
+export function formatNumber(value: number | null, digits = 3): string {
+  if (value === null || Number.isNaN(value)) return "–";
+  if (!Number.isFinite(value)) return value > 0 ? "∞" : "−∞";
+  const size = Math.abs(value);
+  const text = size === 0 ? "0" : size >= 1000 || size < 1e-4 ? shortExponent(size, digits) : plain(size, digits);
+  return value < 0 ? `−${text}` : text;
+}
+
+function plain(size: number, digits: number): string {
+  const decimals = Math.max(0, Math.min(6, digits - 1 - Math.floor(Math.log10(size))));
+  return size < 1 ? size.toFixed(Math.min(decimals, 4)) : size.toFixed(Math.min(decimals, digits - 1));
+}
+
+function shortExponent(size: number, digits: number): string {
+  if (size >= 1000 && size < 1e6) return Math.round(size).toLocaleString("en-US");
+  const [mantissa, exponent] = size.toExponential(Math.max(0, digits - 2)).split("e");
+  return `${mantissa}e${Number(exponent)}`;
+}
+
+/** A weight with the error of its codec: "0.123 ± 0.002", or without where there is practically none. */
+export function formatWeight(weight: number, map: Pick<MapData, "codec" | "signed" | "scale">, terms = 1): string {
+  if (Number.isNaN(weight)) return "masked";
+  const error = errorOf(weight, map.codec, map.signed, map.scale) * terms;
+  if (error < 1e-6 * Math.max(1, Math.abs(weight)) || map.codec !== "sqrt8") return formatNumber(weight);
+  const decimals = Math.max(1, Math.min(6, Math.ceil(-Math.log10(error))));
+  const bound = Math.ceil(error * 10 ** decimals) / 10 ** decimals;
+  return `${weight < 0 ? "−" : ""}${Math.abs(weight).toFixed(decimals)} ± ${bound.toFixed(decimals)}`;
+}
+
+/** A share as a percentage without false precision: "< 1 %", "15 %", "100 %" only where it is. */
+export function formatPercent(share: number): string {
+  const percent = 100 * share;
+  if (percent > 0 && percent < 1) return "< 1 %";
+  if (percent > 99 && percent < 99.95) return `${percent.toFixed(1)} %`;
+  return `${Math.round(percent)} %`;
+}
+
+/** A scalar's value: the name of its class, or a number. */
+export function formatScalar(scalar: Scalar, value: number | null, digits = 3): string {
+  if (value === null) return "–";
+  return scalar.classes ? (scalar.classes[value] ?? "–") : formatNumber(value, digits);
+}
+
+/** A token in quotes, short enough for a sentence. */
+export function quote(text: string, longest = 28): string {
+  const shown = text.length > longest ? `${text.slice(0, longest - 1)}…` : text;
+  return `“${shown.replace(/^·/, "")}”`;
+}
+
+/** "a, b and c". */
+export function joinWords(words: readonly string[], last = "and"): string {
+  if (words.length < 2) return words.join("");
+  return `${words.slice(0, -1).join(", ")} ${last} ${words.at(-1)}`;
+}
+
+/** A count with its noun: "1 token", "14 tokens". */
+export function count(number: number, noun: string): string {
+  return `${number.toLocaleString("en-US")} ${noun}${number === 1 ? "" : "s"}`;
+}
+
+/** One line of CSV; fields with commas, quotes or line breaks are quoted, and formulas are made text. */
+export function csvLine(fields: readonly (string | number | null)[]): string {
+  return fields
+    .map((field) => {
+      if (field === null) return "";
+      if (typeof field === "number") return Number.isFinite(field) ? String(field) : "";
+      return /[",\n\r]/.test(field) ? `"${field.replaceAll('"', '""')}"` : field;
+    })
+    .join(",");
+}

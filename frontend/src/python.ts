@@ -1,0 +1,43 @@
+/** Lines of Python that draw the same with headscope. */
+import type { Scalar, Sheet } from "./types";
+
+/** A call of hs.draw; options that are undefined are left out. */
+export function drawCall(what: string, figure: string, options: Record<string, string | number | readonly string[] | undefined>): string {
+  const words = Object.entries(options).flatMap(([name, value]) => (value === undefined ? [] : [`${name}=${toPython(value)}`]));
+  return `hs.draw(${[what, JSON.stringify(figure), ...words].join(", ")})`;
+}
+
+/** A string, a number or a list of strings as Python writes it. */
+export function toPython(value: string | number | readonly string[]): string {
+  if (typeof value === "number") return String(value);
+  return typeof value === "string" ? JSON.stringify(value) : `[${value.map((part) => JSON.stringify(part)).join(", ")}]`;
+}
+
+/** The maps of one lens, by the name `maps` of the sheet's lines: a list, or a Dataset that holds all lenses. */
+export function mapsOf(sheet: Sheet, lens: string, name = "maps"): { what: string; lens: string | undefined } {
+  const index = sheet.lenses.findIndex((each) => each.name === lens);
+  return isList(sheet) && index >= 0 ? { what: `${name}[${index}]`, lens: undefined } : { what: name, lens };
+}
+
+function isList(sheet: Sheet): boolean {
+  return /^maps = \[/m.test(sheet.python);
+}
+
+const ofMaps = new Set(["share", "rank", "null", "residual", "at_bound", "same_for_sources"]);
+
+/** The line that draws a number of every head: of the maps, of a result, or measured again on this text. */
+export function headsCall(sheet: Sheet, scalar: Scalar): string {
+  const [name, ...labels] = scalar.name.split(" ");
+  const at = labels.filter((label) => label.includes("="));
+  const options = { variable: name!, lens: scalar.lens ?? undefined, at: at.length ? at : undefined };
+  if (/^data = /m.test(sheet.python)) return drawScalar("data", scalar, options);
+  if (ofMaps.has(name!) && scalar.lens) return drawCall(mapsOf(sheet, scalar.lens).what, "heads", { variable: name!, lens: mapsOf(sheet, scalar.lens).lens });
+  if (scalar.n !== null || scalar.classes || labels.length) return drawScalar('hs.open_result("result.nc")', scalar, options);
+  const site = sheet.site === "self" ? "" : `, site=${JSON.stringify(sheet.site)}`;
+  const lens = scalar.lens ? `, lens=${JSON.stringify(scalar.lens)}` : "";
+  return drawCall(`hs.measure(model, trace.examples, statistics=${JSON.stringify(name)}${lens}${site})`, "heads", { variable: name! });
+}
+
+function drawScalar(what: string, scalar: Scalar, options: { variable: string; lens: string | undefined; at: string[] | undefined }): string {
+  return drawCall(what, scalar.classes ? "stacked_bars" : "heads", options);
+}

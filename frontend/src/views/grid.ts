@@ -1,0 +1,411 @@
+/** All heads at once: layers as rows, heads as columns, with one number per head. */
+import { codeColors, drawColorBar, fillMasked, fitCanvas, FONT, makeCanvas, wordsImage } from "../canvas";
+import { parseHex, textOn } from "../colors";
+import { make } from "../dom";
+import { formatNumber, formatScalar } from "../format";
+import { Svg } from "../svg";
+import { Tip } from "../tip";
+import type { OpenView, Scalar, Table, Thumbs, View, Viewer } from "../types";
+
+/** A head's place in the grid. */
+export interface GridCell {
+  layer: number;
+  head: number;
+  x: number;
+  y: number;
+}
+
+export interface GridLayout {
+  cells: GridCell[];
+  size: [number, number];
+  columns: number;
+  left: number;
+  top: number;
+  width: number;
+  height: number;
+  /** Cells follow each other and carry their own names: sorted, or one map per layer. */
+  flowing: boolean;
+}
+
+const GAP = 4;
+const LARGEST = 132;
+const LEGEND = 44;
+
+/** Place heads in a width. `order` lists [layer label, head label] where they follow each other; null: by layer. */
+export function layoutGrid(
+  layers: readonly number[],
+  heads: readonly number[],
+  order: readonly (readonly [number, number])[] | null,
+  width: number,
+  aspect: number,
+): GridLayout {
+  const flowing = order !== null;
+  const [left, top] = flowing ? [0, 2] : [30, 20];
+  const columns = flowing ? Math.max(1, Math.min(order.length, Math.max(heads.length, Math.floor(width / 96)))) : heads.length;
+  const gap = columns > 20 ? 2 : GAP;
+  const across = Math.max(6, Math.min(LARGEST, (width - left) / columns - gap));
+  const size: [number, number] = [across, Math.max(6, across * aspect)];
+  const caption = flowing && across >= 30 ? 15 : 0;
+  const cells = (order ?? layers.flatMap((layer) => heads.map((head) => [layer, head] as const))).map(([layer, head], index) => ({
+    layer,
+    head,
+    x: left + (index % columns) * (across + gap),
+    y: top + caption + Math.floor(index / columns) * (size[1] + gap + caption),
+  }));
+  const last = cells.at(-1);
+  return { cells, size, columns, left, top, flowing, width: left + columns * (across + gap), height: (last?.y ?? 0) + size[1] + gap };
+}
+
+/** The cell at a point, or null. */
+export function gridCellAt(layout: GridLayout, x: number, y: number): GridCell | null {
+  const [w, h] = layout.size;
+  return layout.cells.find((cell) => x >= cell.x && x < cell.x + w + 2 && y >= cell.y && y < cell.y + h + 2) ?? null;
+}
+
+/** Heads by a scalar, largest first; heads without a value last. */
+export function sortHeads(layers: readonly number[], heads: readonly number[], scalar: Scalar): [number, number][] {
+  const all = layers.flatMap((layer, row) => heads.map((head, column) => ({ at: [layer, head] as [number, number], value: scalar.values[row]?.[column] ?? null })));
+  all.sort((a, b) => (b.value ?? -Infinity) - (a.value ?? -Infinity) || 0);
+  return all.map((each) => each.at);
+}
+
+class Grid implements OpenView {
+  private readonly canvas: HTMLCanvasElement;
+  private readonly overlay = make("canvas", "hs-over", { "aria-hidden": "true" });
+  private readonly box: HTMLElement;
+  private readonly tip: Tip;
+  private layout: GridLayout | null = null;
+  private thumbs: Thumbs | null = null;
+  private pictures = new Map<string, HTMLCanvasElement>();
+  private painted = "";
+  private hovered: GridCell | null = null;
+  private ask = 0;
+  private spoken = "";
+
+  constructor(private readonly viewer: Viewer, private readonly element: HTMLElement) {
+    this.canvas = makeCanvas(viewer, "All heads");
+    this.box = make("div", "hs-stack", {}, this.canvas, this.overlay);
+    element.append(this.box);
+    this.tip = new Tip(element);
+    this.canvas.addEventListener("pointermove", (event) => this.hover(event));
+    this.canvas.addEventListener("pointerleave", () => this.leave());
+    this.canvas.addEventListener("click", (event) => {
+      const cell = this.hit(event);
+      if (cell) viewer.set({ layer: cell.layer, head: cell.head, view: "head" });
+    });
+  }
+
+  update(): void {
+    void this.load(++this.ask).catch((error) => this.viewer.fail(error));
+  }
+
+  private async load(ask: number): Promise<void> {
+    const { state } = this.viewer;
+    const thumbs = await this.viewer.thumbs(state.sheet, state.lens);
+    if (ask !== this.ask) return;
+    this.thumbs = thumbs;
+    this.paint();
+    this.draw();
+    performance.mark("headscope:grid", { detail: { heads: this.layout!.cells.length } });
+    this.viewer.drawn();
+    this.speak();
+  }
+
+  /** Tell which head is chosen, where the choice changed. */
+  private speak(): void {
+    const { layer, head } = this.viewer.state;
+    const text = this.lines(layer, head).join(", ");
+    if (this.spoken && this.spoken !== text) this.viewer.announce(text);
+    this.spoken = text;
+  }
+
+  /** Turn all codes into pictures; kept until the lens or the theme changes. */
+  private paint(): void {
+    const { viewer } = this;
+    const { state, theme } = viewer;
+    const key = [state.sheet, state.lens, theme, viewer.header.title].join("|");
+    if (key === this.painted || !this.thumbs) return;
+    this.painted = key;
+    this.pictures.clear();
+    const [sheet, lens, thumbs] = [viewer.sheet(), viewer.lens(), this.thumbs];
+    const table = viewer.colors(lens.signed);
+    sheet.layers.forEach((layer, row) => {
+      (lens.merged ? [0] : sheet.heads).forEach((head, column) => {
+        const scale = lens.scales[row]?.[column] ?? null;
+        if (scale === null) return;
+        const colors = codeColors(table, lens.signed, scale, lens.limit);
+        const codes = thumbs.codes(row, column);
+        const words = new Uint32Array(codes.length);
+        for (let i = 0; i < codes.length; i++) words[i] = colors[codes[i]!]!;
+        this.pictures.set(`${layer}|${head}`, wordsImage(words, thumbs.rows, thumbs.columns));
+      });
+    });
+  }
+
+  private order(): [number, number][] | null {
+    const { viewer } = this;
+    const sheet = viewer.sheet();
+    if (viewer.lens().merged) return sheet.layers.map((layer) => [layer, 0]);
+    const scalar = viewer.scalar();
+    return viewer.state.sort === "scalar" && scalar ? sortHeads(sheet.layers, sheet.heads, scalar) : null;
+  }
+
+  private draw(): void {
+    const { viewer } = this;
+    const sheet = viewer.sheet();
+    const { rows, columns } = this.thumbs!;
+    const aspect = Math.max(0.5, Math.min(1.6, rows / columns));
+    const width = Math.max(200, this.element.clientWidth);
+    const layout = layoutGrid(sheet.layers, sheet.heads, this.order(), width, aspect);
+    this.layout = layout;
+    const context = fitCanvas(this.canvas, Math.max(layout.width, Math.min(width, 320)), layout.height + LEGEND);
+    context.font = `11px ${FONT}`;
+    context.fillStyle = viewer.palette.quiet;
+    if (!layout.flowing) this.drawAxes(context, layout);
+    for (const cell of layout.cells) this.drawCell(context, cell, layout);
+    this.drawLegend(context, layout);
+    this.mark();
+  }
+
+  private drawAxes(context: CanvasRenderingContext2D, layout: GridLayout): void {
+    const sheet = this.viewer.sheet();
+    const [w, h] = layout.size;
+    const step = Math.max(1, Math.ceil(26 / (w + 2)));
+    context.textBaseline = "middle";
+    context.textAlign = "center";
+    sheet.heads.forEach((head, i) => {
+      if (i % step === 0) context.fillText(`H${head}`, layout.cells[i]!.x + w / 2, 9);
+    });
+    context.textAlign = "left";
+    const down = Math.max(1, Math.ceil(12 / (h + 2)));
+    sheet.layers.forEach((layer, i) => {
+      if (i % down === 0) context.fillText(`L${layer}`, 2, layout.cells[i * layout.columns]!.y + h / 2);
+    });
+  }
+
+  private drawCell(context: CanvasRenderingContext2D, cell: GridCell, layout: GridLayout): void {
+    const { palette } = this.viewer;
+    const [w, h] = layout.size;
+    const picture = this.pictures.get(`${cell.layer}|${cell.head}`);
+    if (picture) {
+      context.imageSmoothingEnabled = picture.width > w * 2;
+      context.drawImage(picture, cell.x, cell.y, w, h);
+      if (this.viewer.sheet().visible === "causal") this.drawCausal(context, cell, w, h);
+    } else fillMasked(context, cell.x, cell.y, w, h, palette);
+    context.strokeStyle = palette.faint;
+    context.lineWidth = 1;
+    context.strokeRect(cell.x - 0.5, cell.y - 0.5, w + 1, h + 1);
+    if (layout.flowing && w >= 30) {
+      context.font = `11px ${FONT}`;
+      context.fillStyle = palette.quiet;
+      context.textAlign = "left";
+      context.textBaseline = "alphabetic";
+      context.fillText(this.viewer.headName(cell.layer, cell.head), cell.x, cell.y - 4);
+    }
+    this.drawNumber(context, cell, layout);
+  }
+
+  /** Keys after the query are masked, not zero. */
+  private drawCausal(context: CanvasRenderingContext2D, cell: GridCell, w: number, h: number): void {
+    const { rows, columns } = this.thumbs!;
+    context.fillStyle = this.viewer.palette.masked;
+    context.beginPath();
+    context.moveTo(cell.x + w / columns, cell.y);
+    context.lineTo(cell.x + w, cell.y);
+    context.lineTo(cell.x + w, cell.y + h - h / rows);
+    context.closePath();
+    context.fill();
+  }
+
+  private drawNumber(context: CanvasRenderingContext2D, cell: GridCell, layout: GridLayout): void {
+    const scalar = this.viewer.scalar();
+    if (!scalar || this.viewer.lens().merged) return;
+    const { value } = this.viewer.value(scalar, cell.layer, cell.head);
+    if (value === null) return;
+    const { palette } = this.viewer;
+    const [w, h] = layout.size;
+    const color = scalar.classes ? palette.classes[value % palette.classes.length]! : palette.background;
+    if (w >= 34) {
+      const text = scalar.classes ? shortClass(scalar.classes[value] ?? "–", w) : formatNumber(value, 2);
+      context.font = `600 11px ${FONT}`;
+      const width = Math.min(w, context.measureText(text).width + 8);
+      context.fillStyle = color;
+      context.globalAlpha = scalar.classes ? 1 : 0.86;
+      context.fillRect(cell.x + w - width, cell.y + h - 16, width, 16);
+      context.globalAlpha = 1;
+      context.fillStyle = scalar.classes ? textOn(parseHex(color)) : palette.ink;
+      context.textAlign = "right";
+      context.textBaseline = "middle";
+      context.fillText(text, cell.x + w - 4, cell.y + h - 7.5, w - 4);
+    } else if (scalar.classes) {
+      context.fillStyle = color;
+      context.fillRect(cell.x + w * 0.6, cell.y + h * 0.6, w * 0.4, h * 0.4);
+    } else {
+      const [low, high] = rangeOf(scalar);
+      context.fillStyle = palette.negative;
+      context.fillRect(cell.x, cell.y + h - 3, w * (high > low ? (value - low) / (high - low) : 1), 3);
+    }
+  }
+
+  private drawLegend(context: CanvasRenderingContext2D, layout: GridLayout): void {
+    const lens = this.viewer.lens();
+    const [x, y] = [layout.left, layout.height + 8];
+    drawColorBar(context, [x, y, 120, 9], this.viewer.colors(lens.signed), lens.limit, lens.signed, this.viewer.palette, (value) => formatNumber(value, 2));
+    context.textAlign = "left";
+    context.textBaseline = "middle";
+    context.fillText(`${lens.quantity}; one scale for all heads`, x + 132, y + 5);
+  }
+
+  private mark(): void {
+    const { layout, viewer } = this;
+    if (!layout) return;
+    const { width, height } = this.canvas.style;
+    const context = fitCanvas(this.overlay, parseFloat(width), parseFloat(height));
+    const [w, h] = layout.size;
+    const { layer, head } = viewer.state;
+    const chosen = layout.cells.find((cell) => cell.layer === layer && (viewer.lens().merged || cell.head === head));
+    for (const [cell, color, line] of [[chosen, viewer.palette.negative, 2.5], [this.hovered, viewer.palette.ink, 2]] as const) {
+      if (!cell) continue;
+      context.strokeStyle = color;
+      context.lineWidth = line;
+      context.strokeRect(cell.x - 1, cell.y - 1, w + 2, h + 2);
+    }
+  }
+
+  private hit(event: MouseEvent): GridCell | null {
+    const frame = this.canvas.getBoundingClientRect();
+    return this.layout ? gridCellAt(this.layout, event.clientX - frame.left, event.clientY - frame.top) : null;
+  }
+
+  private hover(event: PointerEvent): void {
+    const cell = this.hit(event);
+    this.canvas.style.cursor = cell ? "pointer" : "";
+    if (cell) this.tip.show(event.clientX, event.clientY, this.lines(cell.layer, cell.head));
+    else this.tip.hide();
+    if (cell === this.hovered) return;
+    this.hovered = cell;
+    this.mark();
+  }
+
+  private leave(): void {
+    this.hovered = null;
+    this.tip.hide();
+    this.mark();
+  }
+
+  /** A head's name and all its numbers. */
+  private lines(layer: number, head: number): string[] {
+    const { viewer } = this;
+    const name = viewer.headName(layer, head);
+    if (viewer.lens().merged) return [name];
+    const largest = viewer.lens().scales[viewer.layerIndex(layer)]?.[viewer.headIndex(head)] ?? null;
+    const numbers = viewer.scalarNames().slice(0, 8).map((each) => {
+      const scalar = viewer.scalar(each)!;
+      const { value, low, high } = viewer.value(scalar, layer, head);
+      const interval = low !== null && high !== null ? ` (${formatNumber(low)} to ${formatNumber(high)})` : "";
+      return `${shortName(scalar)}: ${formatScalar(scalar, value)}${interval}`;
+    });
+    return [name, largest === null ? "no map" : `largest weight: ${formatNumber(largest)}`, ...numbers];
+  }
+
+  keydown(event: KeyboardEvent): boolean {
+    const { viewer, layout } = this;
+    if (event.key === "Enter" || event.key === " ") {
+      viewer.set({ view: "head" });
+      return true;
+    }
+    const steps: Record<string, number> = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -(layout?.columns ?? 1), ArrowDown: layout?.columns ?? 1 };
+    const by = steps[event.key];
+    if (!layout?.flowing || by === undefined) return false;
+    const merged = viewer.lens().merged;
+    const at = layout.cells.findIndex((cell) => cell.layer === viewer.state.layer && (merged || cell.head === viewer.state.head));
+    const next = layout.cells[at + by];
+    if (next) viewer.set(merged ? { layer: next.layer } : { layer: next.layer, head: next.head });
+    return true;
+  }
+
+  async table(): Promise<Table> {
+    const { viewer } = this;
+    const sheet = viewer.sheet();
+    const lens = viewer.lens();
+    const scalars = lens.merged ? [] : viewer.scalarNames().map((name) => viewer.scalar(name)!);
+    const order = this.order() ?? sheet.layers.flatMap((layer) => sheet.heads.map((head): [number, number] => [layer, head]));
+    const rows = order.map(([layer, head]) => [
+      layer,
+      lens.merged ? null : head,
+      lens.scales[viewer.layerIndex(layer)]?.[lens.merged ? 0 : viewer.headIndex(head)] ?? null,
+      ...scalars.map((scalar) => {
+        const { value } = viewer.value(scalar, layer, head);
+        return scalar.classes && value !== null ? (scalar.classes[value] ?? null) : value;
+      }),
+    ]);
+    return { caption: `Heads of ${sheet.model}, ${lens.name}.`, columns: ["layer", "head", "largest weight", ...scalars.map((scalar) => scalar.label)], rows };
+  }
+
+  async svg(): Promise<string> {
+    const { layout, viewer } = this;
+    if (!layout) return "";
+    const { palette } = viewer;
+    const [w, h] = layout.size;
+    const svg = new Svg(layout.width, layout.height + LEGEND, palette.background, this.describe());
+    const sheet = viewer.sheet();
+    const quiet = { "font-size": 11, fill: palette.quiet };
+    if (!layout.flowing) {
+      sheet.heads.forEach((head, i) => svg.text(layout.cells[i]!.x + w / 2, 13, `H${head}`, { ...quiet, "text-anchor": "middle" }));
+      sheet.layers.forEach((layer, i) => svg.text(2, layout.cells[i * layout.columns]!.y + h / 2 + 4, `L${layer}`, quiet));
+    }
+    const scalar = viewer.lens().merged ? null : viewer.scalar();
+    for (const cell of layout.cells) {
+      const picture = this.pictures.get(`${cell.layer}|${cell.head}`);
+      if (picture) svg.image(cell.x, cell.y, w, h, picture);
+      svg.rect(cell.x, cell.y, w, h, { fill: "none", stroke: palette.faint });
+      if (layout.flowing) svg.text(cell.x, cell.y - 4, viewer.headName(cell.layer, cell.head), quiet);
+      if (scalar && w >= 34) svg.text(cell.x + w - 4, cell.y + h - 4, formatScalar(scalar, viewer.value(scalar, cell.layer, cell.head).value, 2), { "font-size": 11, fill: palette.ink, "text-anchor": "end" });
+    }
+    const lens = viewer.lens();
+    svg.text(layout.left, layout.height + 22, `${lens.quantity}: ${formatNumber(lens.signed ? -lens.limit : 0, 2)} to ${formatNumber(lens.limit, 2)}`, quiet);
+    return svg.toString();
+  }
+
+  python(): string {
+    return `hs.draw(maps, "head_grid", lens=${JSON.stringify(this.viewer.state.lens)})`;
+  }
+
+  describe(): string {
+    const { viewer } = this;
+    const [sheet, lens, { state }] = [viewer.sheet(), viewer.lens(), viewer];
+    const all = lens.merged ? `${sheet.layers.length} layers` : `${sheet.layers.length * sheet.heads.length} heads`;
+    const scalar = viewer.scalar();
+    const over = scalar && !lens.merged ? ` Numbers: ${scalar.label}${scalar.n ? ` (${scalar.n})` : ""}.` : "";
+    return [`All ${all}: ${lens.quantity}.${over} Outlined: ${viewer.headName(state.layer, state.head)}; click or press Enter to open it.`, lens.note].filter(Boolean).join(" ");
+  }
+
+  destroy(): void {
+    this.ask = -1;
+    this.tip.element.remove();
+    this.box.remove();
+  }
+}
+
+function rangeOf(scalar: Scalar): [number, number] {
+  const values = scalar.values.flat().filter((value) => value !== null);
+  return [Math.min(...values, 0), Math.max(...values)];
+}
+
+/** The label without what is in parentheses. */
+export function shortName(scalar: Scalar): string {
+  return scalar.label.replace(/\s*\(.*\)$/, "");
+}
+
+function shortClass(name: string, width: number): string {
+  return name.length * 6.5 > width - 6 ? name.slice(0, Math.max(1, Math.floor((width - 8) / 7))) : name;
+}
+
+export const gridView: View = {
+  name: "grid",
+  title: "Heads",
+  key: "1",
+  controls: ["lens", "scalar", "sort"],
+  available: (viewer) => (viewer.header.sheets[viewer.state.sheet]?.lenses.length ?? 0) > 0,
+  open: (viewer, element) => new Grid(viewer, element),
+};
