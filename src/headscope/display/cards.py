@@ -61,7 +61,7 @@ def _make_model_card(model: Model) -> str:
     layers, heads = (getattr(text, name, None) for name in ("num_hidden_layers", "num_attention_heads"))
     weights = list(model.network.parameters())
     tokenizer = model.tokenizer
-    return _card(
+    return make_fact_card(
         f"Model {model.spec}",
         {
             "network": f"{type(model.network).__name__}, family {type(model.family).__name__.lower()}",
@@ -85,7 +85,9 @@ def _make_trace_card(trace: Trace) -> str:
         "model output": _describe_output(trace.model_output),
         "pictures": "raw attention, mean of heads, by layer",
     }
-    return _card("Trace", {**_list_texts(trace.examples), **facts}, picture_heads(view(trace, "raw").mean("head")))
+    return make_fact_card(
+        "Trace", {**_list_texts(trace.examples), **facts}, picture_heads(view(trace, "raw").mean("head"))
+    )
 
 
 def _make_maps_card(maps: Maps) -> str:
@@ -102,7 +104,7 @@ def _make_maps_card(maps: Maps) -> str:
         facts["effective share"] = f"mean {share.mean():.2f}, from {share.min():.2f} to {share.max():.2f}"
     if note := describe_maps(maps.dataset()):
         facts["note"] = note
-    return _card("Maps", {**_list_texts(maps.examples), **facts}, picture_heads(maps))
+    return make_fact_card("Maps", {**_list_texts(maps.examples), **facts}, picture_heads(maps))
 
 
 def _make_importances_card(importances: Importances) -> str:
@@ -115,7 +117,7 @@ def _make_importances_card(importances: Importances) -> str:
         blocks.append(f'<div style="opacity: 0.7">{html.escape(answer)}</div>{shade_html(importances, row)}')
     if len(importances) > MAX_TEXTS:
         facts["examples"] = f"{len(importances)} in all"
-    return _card("Importances", facts, "".join(blocks))
+    return make_fact_card("Importances", facts, "".join(blocks))
 
 
 def _make_result_card(data: xr.Dataset) -> str:
@@ -124,7 +126,7 @@ def _make_result_card(data: xr.Dataset) -> str:
     tables = list(kind.tables(data).values())
     blocks = [f"<p>{to_html(kind.lead(data))}</p>", *map(_show_table, tables[:1]), _show_figure(data)]
     blocks.append(_point_to_report("data", f"{count_noun(len(tables), 'table')} and all figures"))
-    return _card(name_results([data]), {}, "".join(blocks))
+    return make_fact_card(name_results([data]), {}, "".join(blocks))
 
 
 def _make_study_card(result: StudyResult) -> str:
@@ -135,7 +137,7 @@ def _make_study_card(result: StudyResult) -> str:
     if not tables and not pictures and "numbers" in result.results:
         return _make_result_card(result.data)
     count = f"{count_noun(len(tables), 'table')} and {count_noun(len(pictures), 'figure')}"
-    return _card(document.title, {}, "".join([*blocks, _point_to_report("result.document", count)]))
+    return make_fact_card(document.title, {}, "".join([*blocks, _point_to_report("result.document", count)]))
 
 
 def _point_to_report(what: str, content: str) -> str:
@@ -168,7 +170,7 @@ def _show_figure(data: xr.Dataset) -> str:
         return f"<p>{html.escape(f'Not drawn: {error}')}</p>"
 
 
-def _card(title: str, facts: Mapping[str, str], picture: str = "") -> str:
+def make_fact_card(title: str, facts: Mapping[str, str], picture: str = "") -> str:
     """Return a card in the colours of the page."""
     rows = "".join(
         f"<tr>{LEFT_HEAD}{html.escape(name)}</th>{LEFT}{html.escape(fact)}</td></tr>"

@@ -1,6 +1,7 @@
 """Pictures as parts of an HTML page, which shrink to its width."""
 
 import html
+import re
 from base64 import b64encode
 from urllib.parse import quote
 
@@ -17,6 +18,13 @@ def embed_svg(figure: Figure) -> str:
     """Return a figure as an HTML image that shrinks to the width of the page."""
     svg = render(figure, "svg", as_text=bool(fonts.missing_glyphs(figure)))
     return _embed(f"data:image/svg+xml,{quote(svg, SAFE)}", round(figure.get_figwidth() * 96), "figure")
+
+
+def embed_svg_text(svg: bytes) -> str:
+    """Return an SVG of `render` as an HTML image that shrinks to the width of the page."""
+    found = re.search(rb'<svg [^>]*?width="([0-9.]+)pt"', svg)
+    width = round(float(found[1]) * 96 / 72) if found else 640
+    return _embed(f"data:image/svg+xml,{quote(svg, SAFE)}", width, "figure")
 
 
 def embed_png(content: bytes, width: int, label: str) -> str:
