@@ -45,6 +45,7 @@ NAMES = {
     "UnknownName",
     "__version__",
     "ablate",
+    "atlas",
     "average_heads",
     "by_layer",
     "add_negated",

@@ -43,6 +43,7 @@ from headscope.engine.load import load as load
 from headscope.engine.model import Model as Model
 from headscope.engine.pruning.prune import prune as prune
 from headscope.experiments.study import study as study
+from headscope.head_atlas.atlas import atlas as atlas
 from headscope.maps.per_example import PerExample as PerExample
 from headscope.maps.words import to_words as to_words
 from headscope.measuring.measure import measure as measure

@@ -84,10 +84,10 @@ def prepare_job(
 
 def observe_batches(observer: Observer, batches: Iterable[tuple[Example, ...]]) -> Iterator[States]:
     """Yield the states of one batch after another."""
-    return observer(_make_inputs(observer, examples) for examples in batches)
+    return observer(make_inputs(observer, examples) for examples in batches)
 
 
-def _make_inputs(observer: Observer, examples: tuple[Example, ...]) -> tuple[Inputs, Inputs | None]:
+def make_inputs(observer: Observer, examples: tuple[Example, ...]) -> tuple[Inputs, Inputs | None]:
     """Return one batch for each of the two models, which must read the same tokens."""
     sizes = {"max_length": observer.settings.max_length, "pad_to": observer.settings.pad_to}
     models = [model for model in (observer.model, observer.against) if model is not None]

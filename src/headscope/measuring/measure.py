@@ -29,6 +29,9 @@ MIN_INTERVAL, WRITE_FACTOR = 5.0, 20
 Engine = Callable[[int], Iterator[States]]
 """Yields the states of the plan's batches from a given index on, in order."""
 
+Reduce = Callable[[States], States]
+"""Reduces the states of one batch, with the values of every example, to what is kept of it."""
+
 
 @takes_options(MeasureOptions)
 def measure(options: MeasureOptions) -> xr.Dataset:
@@ -47,26 +50,38 @@ def measure(options: MeasureOptions) -> xr.Dataset:
     >>> data["entropy"].dims, data["lens"].values.tolist()
     (('lens', 'site', 'layer', 'head'), ['raw', 'effective'])
     """
-    if options.engine not in ENGINES:
-        raise InputError(f"No engine is called '{options.engine}'. Known: {', '.join(ENGINES)}.")
-    if options.workers is not None and options.engine != "ray":
-        raise InputError(f"workers={options.workers} is for engine='ray'. Leave it out, or add that engine.")
+    check_engine(options.engine, options.workers)
     mode = {"resume": options.resume, "overwrite": options.overwrite}
     path = check_out(options.out, **mode)
     with nullcontext() if path is None else lock_output(path):
         job = prepare_measurement(options)
-        batches: Engine = job.observe
-        if options.engine == "ray":
-            from headscope.measuring.ray import distribute
-
-            batches = distribute(job, options.workers)
         saved = None if path is None else _checkpoint_path(path)
-        checkpoint = _run(job, batches, saved, **mode, quiet=not options.progress)
+        engine = start_engine(job, options.engine, options.workers)
+        checkpoint = run_job(
+            job, engine, saved, quiet=not options.progress, resume=options.resume, overwrite=options.overwrite
+        )
         result = _make_result(job, checkpoint)
         if path is not None and saved is not None and path != saved:
             save(result, path, overwrite=options.overwrite)
             saved.unlink(missing_ok=True)
     return result
+
+
+def check_engine(engine: str, workers: int | None) -> None:
+    """Raise InputError for an engine that there is not, or for workers of one that has none."""
+    if engine not in ENGINES:
+        raise InputError(f"No engine is called '{engine}'. Known: {', '.join(ENGINES)}.")
+    if workers is not None and engine != "ray":
+        raise InputError(f"workers={workers} is for engine='ray'. Leave it out, or add that engine.")
+
+
+def start_engine(job: MeasureJob, engine: str, workers: int | None) -> Engine:
+    """Return what yields the states of a job's batches."""
+    if engine == "local":
+        return job.observe
+    from headscope.measuring.ray import distribute
+
+    return distribute(job, workers)
 
 
 def prepare_measurement(options: MeasureOptions) -> MeasureJob:
@@ -81,15 +96,28 @@ def _make_result(job: MeasureJob, checkpoint: Checkpoint) -> xr.Dataset:
     return to_dataset(checkpoint.states, facts, entries, examples=checkpoint.examples)
 
 
-def _run(job: MeasureJob, engine: Engine, path: Path | None, *, quiet: bool, **mode: bool) -> Checkpoint:
-    """Add the states of all batches in the order of the plan, and write checkpoints."""
+def run_job(
+    job: MeasureJob,
+    engine: Engine,
+    path: Path | None,
+    *,
+    quiet: bool,
+    resume: bool = False,
+    overwrite: bool = False,
+    reduce: Reduce | None = None,
+) -> Checkpoint:
+    """Add the states of all batches in the order of the plan, and write checkpoints.
+
+    With `reduce`, what is left of each batch is added, and no table of the examples is kept.
+    """
     total = len(job.plan.batches)
+    mode = {"resume": resume, "overwrite": overwrite}
     now = Checkpoint(job.facts, 0, total) if path is None else open_checkpoint(path, job.facts, total, **mode)
     sizes = [len(batch) for batch in job.plan.batches]
     written, interval = time.monotonic(), MIN_INTERVAL
     try:
         with show_progress(sum(sizes), done=sum(sizes[: now.done]), quiet=quiet) as advance:
-            for states in engine(now.done):
+            for states in engine(now.done) if reduce is None else map(reduce, engine(now.done)):
                 if not now.done:
                     to_dataset(states, job.facts, job.observer.settings.statistics)  # raises what the end would raise
                 now = Checkpoint(now.facts, now.done + 1, total, add_states(now.states, states))
@@ -115,7 +143,7 @@ def _run(job: MeasureJob, engine: Engine, path: Path | None, *, quiet: bool, **m
             f"Stopped after {sum(sizes[: now.done]):,} of {sum(sizes):,} examples. They are saved in {path}: resume "
             "with resume=True, in the shell --resume."
         ) from None
-    now = replace(now, examples=job.tabulate())
+    now = now if reduce else replace(now, examples=job.tabulate())
     if path is not None:
         write_checkpoint(now, path)
     return now

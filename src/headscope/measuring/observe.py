@@ -199,7 +199,7 @@ class Observer:
         """Yield the values of every batch; on a GPU when the next batch is launched."""
         pending: _PendingBatch | None = None
         for inputs, second in batches:
-            if self.settings.streams and self.settings.layers is None and second is None and self._on_cpu():
+            if self.by_layer:
                 yield self._observe_streaming(inputs)
                 continue
             traces = self._capture(inputs, second)
@@ -211,11 +211,11 @@ class Observer:
 
     def _capture(self, inputs: Inputs, second: Inputs | None) -> dict[str, Trace]:
         """Run one forward pass of each model; a GPU may still be computing."""
-        with self._edited_model() as model:
-            traces = {"model": capture_batch(model, inputs, self._make_request(model))}
+        with self.edited_model() as model:
+            traces = {"model": capture_batch(model, inputs, self.make_request(model))}
         if second is not None:
             assert self.against is not None
-            traces["against"] = capture_batch(self.against, second, self._make_request(self.against))
+            traces["against"] = capture_batch(self.against, second, self.make_request(self.against))
         return traces
 
     def _observe_stack(self, traces: Mapping[str, Trace]) -> _PendingBatch:
@@ -237,8 +237,8 @@ class Observer:
 
     def _observe_streaming(self, inputs: Inputs) -> _PendingBatch:
         """Compute the statistics of each layer while the model runs, and free its maps."""
-        with self._edited_model() as model:
-            layers = map_layers(model, inputs, self._make_request(model), partial(self._observe_layer, {}))
+        with self.edited_model() as model:
+            layers = map_layers(model, inputs, self.make_request(model), partial(self._observe_layer, {}))
         labels, nan, values = zip(*layers, strict=True)
         return _PendingBatch.start(HeadLabels.join(labels), _NanTables.concat(nan), _concat_layers(values), {})
 
@@ -258,14 +258,21 @@ class Observer:
         """Compute the statistics of the maps of one layer, and which maps are NaN."""
         return self._compute(layer, "layer", tables), {key: find_nan_maps(maps) for key, maps in layer.items()}
 
-    def _edited_model(self) -> AbstractContextManager[Model]:
+    def edited_model(self) -> AbstractContextManager[Model]:
+        """The model, with its edits while the block lasts."""
         return edit_if_any(self.model, self.edits)
+
+    @property
+    def by_layer(self) -> bool:
+        """Whether each layer is seen while the model runs, and freed before the next."""
+        return self.settings.streams and self.settings.layers is None and self.against is None and self._on_cpu()
 
     def _on_cpu(self) -> bool:
         """Whether the model runs on the CPU; a GPU is faster with all layers at once."""
         return self.model.device.type == "cpu"
 
-    def _make_request(self, model: Model) -> Any:
+    def make_request(self, model: Model) -> Any:
+        """Return what is captured of a model."""
         settings = self.settings
         keep = tuple(settings.keep - {"gradient"})
         return make_request(model, settings.site, settings.layers, settings.heads, keep, target=settings.target)
@@ -281,9 +288,7 @@ class Observer:
     def _apply_lenses(self, traces: Mapping[str, Trace]) -> dict[tuple[str, str], Maps]:
         lenses = {"model": self.settings.all_lenses, "against": self.settings.lenses}
         maps = {
-            (role, to_spec(lens)): _view_with_nan(trace, lens)
-            for role, trace in traces.items()
-            for lens in lenses[role]
+            (role, to_spec(lens)): view_with_nan(trace, lens) for role, trace in traces.items() for lens in lenses[role]
         }
         for (role, lens), stack in maps.items():
             if stack.layers != traces[role].layers:
@@ -342,7 +347,7 @@ class Observer:
         }
 
 
-def _view_with_nan(trace: Trace, lens: Lens) -> Maps:
+def view_with_nan(trace: Trace, lens: Lens) -> Maps:
     """Return a trace through a lens; the maps of one that refuses NaN are NaN where what it reads is NaN."""
     try:
         return view(trace, lens)
