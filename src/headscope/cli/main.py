@@ -18,7 +18,7 @@ from headscope.core.errors import DataWarning, HeadscopeError, InputError, Missi
 from headscope.version import __version__
 
 PANELS = {
-    "Look": ("show", "importances", "draw", "report"),
+    "Look": ("show", "studio", "atlas", "importances", "draw", "report"),
     "Measure": ("measure", "merge", "compare", "cluster"),
     "Intervene": ("ablate", "head_importance", "pruning_curve", "prune"),
     "Probe": ("probe",),

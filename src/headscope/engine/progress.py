@@ -1,5 +1,7 @@
 """Progress, rate and remaining time of a long run."""
 
+import json
+import os
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -10,6 +12,10 @@ INTERVAL = 10.0
 """Seconds between two lines if stderr is no terminal."""
 NOTEBOOK_INTERVAL = 0.2
 """Seconds between two updates of a bar in a notebook."""
+VARIABLE = "HEADSCOPE_PROGRESS"
+"""The environment variable that asks for lines of JSON on stderr, for a program that watches: `json`."""
+JSON_INTERVAL = 0.25
+"""Seconds between two of these lines."""
 
 
 @contextmanager
@@ -17,6 +23,9 @@ def show_progress(total: int, *, done: int = 0, unit: str = "examples", quiet: b
     """Show a bar in a terminal or notebook, lines on stderr elsewhere; yield a function that advances it."""
     if quiet:
         yield lambda _: None
+    elif os.environ.get(VARIABLE) == "json":
+        with _write_json(total, done, unit) as advance:
+            yield advance
     elif in_notebook():
         with _notebook_bar(total, done, unit) as advance:
             yield advance
@@ -122,3 +131,27 @@ def _print_lines(total: int, done: int, unit: str) -> Advance:
             print_status(f"{finished:,} of {total:,} {unit}, {rate:.3g}/s, {left} left")
 
     return advance
+
+
+@contextmanager
+def _write_json(total: int, done: int, unit: str) -> Iterator[Advance]:
+    """Print {"progress": [finished, total], "unit": …, "rate": …} at the start, every moment and at the end."""
+    start = last = time.monotonic()
+    finished = done
+
+    def write() -> None:
+        rate = (finished - done) / max(time.monotonic() - start, 1e-9)
+        print_status(json.dumps({"progress": [finished, total], "unit": unit, "rate": round(rate, 3)}))
+
+    def advance(count: int) -> None:
+        nonlocal last, finished
+        finished += count
+        if (now := time.monotonic()) - last >= JSON_INTERVAL:
+            last = now
+            write()
+
+    write()
+    try:
+        yield advance
+    finally:
+        write()

@@ -48,6 +48,13 @@ class Readout:
         scores: Tensor = logits.gather(-1, self.choice[:, None])[:, 0]
         return scores.sigmoid() if self.link == "sigmoid" else scores
 
+    def score_all(self, output: Any) -> Float[Tensor, "batch choice"]:
+        """Return the scores of all classes or words in float64."""
+        logits = self._read_logits(output)
+        if self.link == "softmax":
+            return logits.softmax(-1)
+        return logits.sigmoid() if self.link == "sigmoid" else logits
+
     def factor_gradient(self, output: Any) -> tuple[Float[Tensor, " batch"], Float[Tensor, " batch"]]:
         """Return what to back-propagate for each example, and the factor that makes its gradient that of the score.
 
@@ -208,7 +215,7 @@ def _read_word(model: Model, inputs: Inputs, logits: Tensor, target: PredictionT
     predicted = rows.argmax(-1).tolist()
     choice = [predicted[row] if word is None else ids[word] for row, word in enumerate(words)]
     names = [
-        _spell(model.tokenizer, token) if word is None else word for token, word in zip(choice, words, strict=True)
+        spell_token(model.tokenizer, token) if word is None else word for token, word in zip(choice, words, strict=True)
     ]
     link: Link = "identity" if target.score == "logit" else "softmax"
     return Readout(torch.tensor(choice, device=logits.device), tuple(names), link, position)
@@ -240,7 +247,8 @@ def find_word_id(tokenizer: Any, word: str) -> int:
     )
 
 
-def _spell(tokenizer: Any, token: int) -> str:
+def spell_token(tokenizer: Any, token: int) -> str:
+    """Return a token as a reader sees it; without a tokenizer its number."""
     return (
         str(token) if tokenizer is None else str(tokenizer.decode([token])).strip() or repr(tokenizer.decode([token]))
     )

@@ -1,0 +1,5 @@
+"""`python -m headscope` is the shell command."""
+
+from headscope.cli.main import run
+
+run()

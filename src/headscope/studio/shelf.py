@@ -1,0 +1,85 @@
+"""The models of a studio: those that it offers by id, and the few that are loaded."""
+
+import re
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from headscope.core.errors import InputError
+from headscope.studio.folder import StudioFolder, identify
+
+if TYPE_CHECKING:
+    from headscope.engine.model import Model
+
+DEFAULT_NAME = "all-MiniLM-L6-v2 (default)"
+HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]{0,95}(?:/[A-Za-z0-9][\w.-]{0,95})?")
+
+
+@dataclass(frozen=True)
+class ModelChoice:
+    """A model that can be chosen: its id, what the browser shows, and what `hs.load` takes; None is the default."""
+
+    id: str
+    name: str
+    source: str | None
+
+
+@dataclass
+class ModelShelf:
+    """Finds and loads models; only the last few stay loaded."""
+
+    folder: StudioFolder
+    given: Sequence[str]
+    say: Callable[[str], None] = lambda _: None
+    loaded: "OrderedDict[str | None, Model]" = field(default_factory=OrderedDict)
+
+    def list(self) -> list[ModelChoice]:
+        """Return the models given at the start, the default, and those in the folder."""
+        started = [ModelChoice(identify(f"given {source}"), source, source) for source in self.given]
+        default = ModelChoice("default", DEFAULT_NAME, None)
+        found = [ModelChoice(file.id, file.name, str(file.path)) for file in self.folder.list("model")]
+        return [*started, default, *found]
+
+    def find(self, chosen: Any) -> str | None:
+        """Return what `hs.load` takes for a choice: {"id": …} of the list, or {"name": …}, a hub id or a folder."""
+        if isinstance(chosen, Mapping) and isinstance(chosen.get("id"), str):
+            for choice in self.list():
+                if choice.id == chosen["id"]:
+                    return choice.source
+            raise InputError("There is no model of that id any more. Reload the page, and choose another.")
+        name = chosen.get("name") if isinstance(chosen, Mapping) else None
+        if not isinstance(name, str) or not name.strip():
+            raise InputError("Choose a model of the list, or name a hub id or a folder.")
+        return self._find_named(name.strip())
+
+    def _find_named(self, name: str) -> str:
+        """Return a folder below that of the studio, or a hub id that is no folder elsewhere."""
+        inside = self.folder.root / name
+        try:
+            if inside.is_dir() and inside.resolve().is_relative_to(self.folder.root):
+                return str(self.folder.check(inside))
+            elsewhere = Path(name).expanduser().exists()
+        except (OSError, ValueError, RuntimeError):  # a name that no file can have
+            elsewhere = True
+        if elsewhere or not HUB_ID.fullmatch(name):
+            raise InputError(
+                f"{name[:120]!r} is neither a hub id nor a folder of models below the folder of this studio, and other "
+                "folders are not read. Give it as --model when you start the studio."
+            )
+        return name
+
+    def load(self, source: str | None, limit: int) -> "Model":
+        """Return a loaded model; the one that was not used for longest leaves where there are too many."""
+        if source in self.loaded:
+            self.loaded.move_to_end(source)
+            return self.loaded[source]
+        from headscope.engine.load import load, silence_transformers
+
+        while len(self.loaded) >= limit:
+            self.loaded.popitem(last=False)
+        self.say(f"Loading {source or DEFAULT_NAME}")
+        with silence_transformers():
+            self.loaded[source] = load(source)
+        return self.loaded[source]
