@@ -12,9 +12,11 @@ import { Viewer } from "./viewer";
 import { compareView } from "./views/compare";
 import { gridView } from "./views/grid";
 import { headView } from "./views/head";
+import { layersView } from "./views/layers";
+import { matrixView } from "./views/matrix";
 
 /** All views, in the order of their tabs. */
-export const views: readonly View[] = [gridView, headView, compareView];
+export const views: readonly View[] = [gridView, headView, compareView, matrixView, layersView];
 
 const TABLE_ROWS = 200;
 const emptyHeader: Header = { format: 1, title: "", made: [], sheets: [], comparisons: [], result: null, messages: [] };
