@@ -1,5 +1,6 @@
 """The shell command."""
 
+import json
 import re
 import sys
 import warnings
@@ -75,12 +76,24 @@ def test_a_text_is_shown_drawn_saved_and_drawn_again(headscope, tmp_path):
     assert (tmp_path / "c.svg").read_bytes() == (tmp_path / "d.svg").read_bytes()
 
 
+def test_a_text_is_shown_in_the_viewer(headscope, tmp_path):
+    page, figure = tmp_path / "a.html", tmp_path / "b.html"
+    for words in (("-o", page, "--lens", "rollout"), ("-o", figure, "--figure", "compare")):
+        assert headscope("show", LONG, *words, "--layer", "5").returncode == 0
+    found = re.search(r'id="headscope-header">(.*?)</script>', page.read_text(encoding="utf-8"))
+    sheet = json.loads(found[1])["sheets"][0]
+    assert [lens["name"] for lens in sheet["lenses"]] == ["raw", "effective", "norm", "rollout"]
+    assert sheet["layers"] == [5]
+    assert "headscope-header" not in figure.read_text(encoding="utf-8")
+    assert headscope("show", "The cat sat down.", "-o", page).returncode == 0  # replaced, as a figure is
+
+
 def test_a_short_text_has_no_null_space(headscope):
     done = headscope("show", "The cat sat down.")
     assert "all attention reaches" in " ".join(done.stdout.split())
     assert "effective attention is the same as raw attention" in " ".join(done.stdout.split())
     assert "A text of more than 32 tokens shows a difference." in done.stdout
-    assert "Add -o picture.pdf" in done.stdout
+    assert "Add -o page.html" in done.stdout
 
 
 def test_a_truncated_text_prints_a_note(headscope):

@@ -9,7 +9,7 @@ from rich.table import Table
 
 from headscope.cli.shared.console import load_library, make_table
 from headscope.cli.shared.options import Model, add_options, complete_from, edit_model, select_options
-from headscope.cli.shared.output import FigureOut, check_figure_out, write_result
+from headscope.cli.shared.output import FigureOut, check_figure_out, print_path, write_result
 from headscope.core.catalog import figures, lenses
 from headscope.core.errors import InputError
 from headscope.core.lens import VIEW_LENS
@@ -34,7 +34,7 @@ def command(
     figure: Annotated[
         str | None,
         typer.Option(
-            help="A figure, see 'headscope list figures'. Default: compare with raw attention.",
+            help="A figure, see 'headscope list figures'. Default: compare with raw attention; as .html, the viewer.",
             autocompletion=complete_from("figures"),
         ),
     ] = None,
@@ -47,7 +47,9 @@ def command(
 
     headscope show "The committee met again in March, but the chair was ill, the
     minutes had been lost, and nobody knew what they had decided before; so they
-    agreed to wait until the summer was over." -o attention.pdf
+    agreed to wait until the summer was over." -o attention.html
+
+    A page of .html is the viewer, with every head; other endings are a figure.
 
     The default model's heads have 32 value dimensions; in texts of at most 32 tokens all attention reaches the output.
     """
@@ -55,8 +57,9 @@ def command(
     _check_output(figure, out or [], force)
     _check_target(lens, options["target"])
     console = Console(highlight=False)
+    pages = [path for path in out or () if path.suffix.lower() == ".html" and figure is None]
     with load_library() as hs:
-        keep = sorted({"values"} | lenses.make(lens).needs - {"gradient"})
+        keep = () if pages else sorted({"values"} | lenses.make(lens).needs - {"gradient"})
         loaded = hs.load(model, **select_options(options, LoadOptions))
         with edit_model(loaded, options["edit"]) as loaded:
             trace = hs.capture(loaded, text, pair, keep=keep, **select_options(options, RecordOptions))
@@ -64,10 +67,15 @@ def command(
     if maps[-1].merged:
         maps[0] = maps[0].mean("head")  # one map per layer, too
     _print_summary(console, loaded, trace, maps[-1] if "null" in maps[-1].diagnostics else hs.view(trace, "effective"))
-    if out:
-        _write(_stamp(_select(maps, layer, head), loaded, trace.examples[0]), figure, out, force)
-    else:
-        console.print("\nAdd -o picture.pdf (.svg .png .html) for a figure, -o maps.nc for the numbers.")
+    if pages:
+        _write_pages(trace, lens, layer, head, pages)
+    if files := [path for path in out or () if path not in pages]:
+        _write(_stamp(_select(maps, layer, head), loaded, trace.examples[0]), figure, files, force)
+    if not out:
+        console.print(
+            "\nAdd -o page.html to look at every head, -o picture.pdf (.svg .png) for a\n"
+            "figure, -o maps.nc for the numbers."
+        )
 
 
 def _check_output(figure: str | None, out: list[Path], force: bool) -> None:
@@ -147,3 +155,18 @@ def _write(data: "xr.Dataset", figure: str | None, out: list[Path], force: bool)
     figure = figure or find_kind(data).figure(data)
     selected = data if parse_spec(figure)[0] == "compare" else data.isel(lens=[-1])
     write_result(data, lambda: draw(selected, figure), out, overwrite=force)
+
+
+def _write_pages(trace: "hs.Trace", lens: str, layer: int | None, head: int | None, pages: list[Path]) -> None:
+    """Write the viewer with raw, effective and norm-based attention, and with the lens that was asked for."""
+    from headscope.core.lens import view
+    from headscope.results.store import save
+    from headscope.viewer.from_maps import view_trace
+
+    maps = view_trace(trace)
+    if all(lenses.make(lens) != lenses.make(each.lens) for each in maps):
+        maps.append(view(trace, lens))
+    chosen = [each.sel(layer=layer, head=None if each.merged else head) for each in maps]
+    for path in pages:
+        save(chosen, path, overwrite=True)  # as a figure is
+        print_path(path)
