@@ -1,14 +1,14 @@
 """What notebooks show of a Model, a Trace, Maps, Importances, a result of any kind and a study."""
 
 import html
-import io
+import struct
+import zlib
 from collections.abc import Callable, Iterable, Mapping
 from textwrap import shorten
 from typing import Any
 
 import numpy as np
 import xarray as xr
-from matplotlib.image import imsave
 from torch import Tensor
 
 from headscope.core.document import Picture, Table, list_parts
@@ -253,6 +253,19 @@ def tile_maps(weights: Cells, *, signed: bool) -> tuple[bytes, int]:
     image = spaced.transpose(0, 2, 1, 3, 4).reshape(rows * spaced.shape[2], columns * spaced.shape[3], 4)
     few = np.round(image[..., :3] * COLOURS) / COLOURS
     pixels: np.ndarray[Any, np.dtype[np.uint8]] = (255 * few).round().astype(np.uint8)
-    buffer = io.BytesIO()
-    imsave(buffer, pixels, format="png")
-    return buffer.getvalue(), pixels.shape[1]
+    return write_png(pixels), pixels.shape[1]
+
+
+def write_png(pixels: np.ndarray[Any, np.dtype[np.uint8]]) -> bytes:
+    """Return `row column color` of at most 256 colors as a PNG with a palette, a byte a pixel at most."""
+    height, width = pixels.shape[:2]
+    colors, codes = np.unique(pixels @ np.array([1, 256, 65536]), return_inverse=True)
+    palette = colors.astype("<u4").view(np.uint8).reshape(-1, 4)[:, :3]
+    rows = np.pad(codes.reshape(height, width).astype(np.uint8), ((0, 0), (1, 0)))  # 0: no filter
+    shape = struct.pack(">2I5B", width, height, 8, 3, 0, 0, 0)
+    parts = {b"IHDR": shape, b"PLTE": palette.tobytes(), b"IDAT": zlib.compress(rows.tobytes(), 9), b"IEND": b""}
+    return b"\x89PNG\r\n\x1a\n" + b"".join(_pack_chunk(name, content) for name, content in parts.items())
+
+
+def _pack_chunk(name: bytes, content: bytes) -> bytes:
+    return struct.pack(">I", len(content)) + name + content + struct.pack(">I", zlib.crc32(name + content))
