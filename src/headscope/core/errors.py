@@ -86,7 +86,7 @@ class OutputError(HeadscopeError):
 
     >>> hs.save(hs.view(trace).dataset(), "maps.docx")
     Traceback (most recent call last):
-    headscope.core.errors.OutputError: A Dataset is saved as .nc .zarr .csv .parquet, but 'maps.docx' ...
+    headscope.core.errors.OutputError: A Dataset is saved as .nc .zarr .csv .parquet .html, but 'maps.docx' ...
     """
 
 

@@ -56,8 +56,8 @@ def make_source(what: Any, *, example: int = 0, codec: Codec | None = None, hash
         Whether to compute hashes of the weights and of what else decides the maps; for large models this takes long.
 
     >>> source = make_source([hs.view(trace, "raw"), hs.view(trace, "effective")])
-    >>> source.header()["title"]
-    'all-MiniLM-L6-v2 · Ben Severson is a mathematician by day, working as the chie…'
+    >>> [lens["name"] for lens in source.header()["sheets"][0]["lenses"]]
+    ['raw', 'effective']
     """
     if isinstance(what, StudyResult):
         return ViewSource([], ShownResult("study", what.document), codec)
