@@ -14,9 +14,11 @@ import { gridView } from "./views/grid";
 import { headView } from "./views/head";
 import { layersView } from "./views/layers";
 import { matrixView } from "./views/matrix";
+import { modelsView } from "./views/models";
+import { resultView } from "./views/result";
 
 /** All views, in the order of their tabs. */
-export const views: readonly View[] = [gridView, headView, compareView, matrixView, layersView];
+export const views: readonly View[] = [gridView, headView, compareView, matrixView, layersView, modelsView, resultView];
 
 const TABLE_ROWS = 200;
 const emptyHeader: Header = { format: 1, title: "", made: [], sheets: [], comparisons: [], result: null, messages: [] };

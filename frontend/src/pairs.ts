@@ -76,12 +76,15 @@ export function cosine(first: Float32Array, second: Float32Array): number {
   return one && other ? dot / Math.sqrt(one * other) : NaN;
 }
 
-/** The name of a sheet, with its site where the model's name does not tell sheets apart. */
+/** The name of a sheet among all: its model, its site where sites differ, and its text where these are the same. */
 export function sheetName(header: Header, index: number): string {
-  const sheet = header.sheets[index]!;
-  const short = sheet.model.split("/").at(-1)!;
-  const alike = header.sheets.filter((other) => other.model === sheet.model);
-  if (alike.length < 2) return short;
-  const sites = new Set(alike.map((other) => other.site));
-  return sites.size === alike.length ? `${short} · ${sheet.site}` : `${short} · ${sheet.site} · ${alike.indexOf(sheet) + 1}`;
+  const { sheets } = header;
+  const sheet = sheets[index]!;
+  const parts = [sheet.model.split("/").at(-1)!];
+  if (sheet.site !== "self" || sheets.some((other) => other.model === sheet.model && other.site !== sheet.site)) parts.push(sheet.site);
+  const alike = sheets.filter((other) => other.model === sheet.model && other.site === sheet.site);
+  if (alike.length < 2) return parts.join(" · ");
+  const texts = new Set(alike.map((other) => other.text));
+  parts.push(texts.size < alike.length ? String(alike.indexOf(sheet) + 1) : sheet.text.length > 40 ? `${sheet.text.slice(0, 39)}…` : sheet.text);
+  return parts.join(" · ");
 }

@@ -1,5 +1,6 @@
 /** The controls above the picture. All of them are native; those that a view does not use are hidden. */
 import { make, makeButton, setOptions } from "./dom";
+import { sheetName } from "./pairs";
 import type { Control, Sheet, State, View, Viewer } from "./types";
 
 const WINDOWS = [8, 16, 32, 64, 128, 256, 512, 1024];
@@ -15,15 +16,6 @@ function makeCheck(label: string, title: string, onChange: (checked: boolean) =>
   const box = make("input", "", { type: "checkbox" });
   box.addEventListener("change", () => onChange(box.checked));
   return { field: make("label", "hs-field hs-check", { title }, box, make("span", "", {}, label)), box };
-}
-
-/** The name of a sheet among the others. */
-export function sheetName(sheet: Sheet, sheets: readonly Sheet[]): string {
-  const parts = [sheet.model];
-  if (sheet.site !== "self" || sheets.some((other) => other.site !== sheet.site)) parts.push(sheet.site);
-  const alike = sheets.filter((other) => other.model === sheet.model && other.site === sheet.site);
-  if (alike.length > 1) parts.push(sheet.text.length > 40 ? `${sheet.text.slice(0, 39)}…` : sheet.text);
-  return parts.join(" · ");
 }
 
 /** Controls of the state. */
@@ -111,7 +103,7 @@ export class Toolbar {
 
   private fill(sheet: Sheet): void {
     const { state, header } = this.viewer;
-    setOptions(this.sheet.select, header.sheets.map((each, index) => [String(index), sheetName(each, header.sheets)]), String(state.sheet));
+    setOptions(this.sheet.select, header.sheets.map((_, index) => [String(index), sheetName(header, index)]), String(state.sheet));
     this.fillLenses(sheet);
     const plain = sheet.lenses.filter((lens) => !lens.merged).map((lens) => [lens.name, lens.name] as const);
     setOptions(this.other.select, plain.filter(([name]) => name !== state.lens), otherLens(this.viewer));

@@ -23,12 +23,12 @@ export interface MatrixLayout {
   legend: number;
 }
 
-/** Fit a table of so many rows and columns into a width and, as far as its cells stay large enough, a height. */
-export function layoutMatrix(order: number[][], width: number, height: number): MatrixLayout {
+/** Fit a table of so many rows and columns into a width and, as far as its rows stay in their range, a height. */
+export function layoutMatrix(order: number[][], width: number, height: number, [least, most] = [18, LARGEST.height]): MatrixLayout {
   const columns = Math.max(1, ...order.map((row) => row.length));
   const side = width < 560 ? 110 : SIDE;
   const across = Math.min(LARGEST.width, (width - LEFT - GAP - side) / columns);
-  const down = Math.min(LARGEST.height, across, Math.max(18, (height - TOP - LEGEND) / order.length));
+  const down = Math.min(most, across, Math.max(least, (height - TOP - LEGEND) / order.length));
   const cell: [number, number] = [Math.max(SMALLEST, across), Math.max(SMALLEST, down)];
   const x = LEFT + columns * cell[0] + GAP;
   const legend = TOP + order.length * cell[1] + 14;
@@ -50,6 +50,13 @@ export function classAt(counts: readonly number[], share: number): number {
   const total = counts.reduce((sum, each) => sum + each, 0);
   let before = 0;
   return share < 0 ? -1 : counts.findIndex((each) => (before += each) > share * total);
+}
+
+/** Put a frame around the cell of a head. */
+export function frameCell(surface: Surface, layout: MatrixLayout, layer: number, head: number, color: string, line: number): void {
+  const column = layout.order[layer]?.indexOf(head) ?? -1;
+  const [w, h] = layout.cell;
+  if (column >= 0) surface.frame(LEFT + column * w, TOP + layer * h, w - 1, h - 1, color, line);
 }
 
 const filters = new WeakMap<Viewer, { of: string; filter: Filter }>();
@@ -124,7 +131,7 @@ class Matrix implements OpenView {
     this.speak();
   }
 
-  private picture(scalar: Scalar): Picture {
+  private picture(scalar: Scalar): MatrixPicture {
     const { viewer } = this;
     const sheet = viewer.sheet();
     const heads = scalar.values[0]?.length === sheet.heads.length ? sheet.heads : [];
@@ -167,9 +174,7 @@ class Matrix implements OpenView {
     const surface = new CanvasSurface(context, viewer.palette);
     const chosen = { layer: viewer.layerIndex(), head: layout.order[0]?.length === 1 ? 0 : viewer.headIndex() };
     for (const [cell, color, line] of [[chosen, viewer.palette.negative, 2.5], [this.hovered, viewer.palette.ink, 2]] as const) {
-      if (!cell) continue;
-      const column = layout.order[cell.layer]?.indexOf(cell.head) ?? -1;
-      if (column >= 0) surface.frame(LEFT + column * layout.cell[0], TOP + cell.layer * layout.cell[1], layout.cell[0] - 1, layout.cell[1] - 1, color, line);
+      if (cell) frameCell(surface, layout, cell.layer, cell.head, color, line);
     }
   }
 
@@ -233,7 +238,7 @@ class Matrix implements OpenView {
 
   private lines(scalar: Scalar, layer: number, head: number): string[] {
     const cell = listCells(scalar).find((each) => each.layer === layer && each.head === head)!;
-    return [this.name(layer, head), `${shortLabel(scalar)}: ${describeValue(scalar, cell)}`, ...(scalar.n ? [`n = ${scalar.n}`] : [])];
+    return [this.name(layer, head), `${shortLabel(scalar)}: ${describeValue(scalar, cell)}`, ...(scalar.n ? [scalar.n] : [])];
   }
 
   private layerLines(scalar: Scalar, layer: number, share: number): string[] {
@@ -290,7 +295,7 @@ class Matrix implements OpenView {
       ...(single ? [] : [sheet.heads[cell.head]!]),
       scalar.classes && cell.value !== null ? readable(scalar.classes[cell.value] ?? "–") : cell.value,
       ...(limits.length ? [cell.low, cell.high] : []),
-      ...(scalar.n ? [scalar.n] : []),
+      ...(scalar.n ? [scalar.n.replace(/^n = /, "")] : []),
     ]);
     const columns = ["layer", ...(single ? [] : ["head"]), fullLabel(scalar), ...limits, ...(scalar.n ? ["n"] : [])];
     return { caption: `${fullLabel(scalar)}. ${this.describeFilter()}`, columns, rows };
@@ -324,7 +329,7 @@ class Matrix implements OpenView {
     if (!scalar) return "";
     const all = listCells(scalar);
     const known = sortCells(all).filter((cell) => cell.value !== null);
-    const n = scalar.n ? `, n = ${scalar.n}` : "";
+    const n = scalar.n ? `, ${scalar.n}` : "";
     const missing = all.length - known.length;
     const rest = `${missing ? ` Hatched: no value (${missing}).` : ""}${this.filter.kind === "all" ? "" : ` Shown: ${this.describeFilter()}`}`;
     if (!known.length) return `${fullLabel(scalar)}${n}.${rest}`;
@@ -380,7 +385,8 @@ function writeFilter(filter: Filter): string {
   return filter.kind === "class" ? `class ${filter.index}` : filter.kind;
 }
 
-interface Picture {
+/** What is painted. */
+export interface MatrixPicture {
   viewer: Viewer;
   scalar: Scalar;
   layout: MatrixLayout;
@@ -391,7 +397,7 @@ interface Picture {
 }
 
 /** Paint everything; `names` adds the names of classes, which on the page are buttons. */
-function paintMatrix(surface: Surface, picture: Picture, names = false): void {
+export function paintMatrix(surface: Surface, picture: MatrixPicture, names = false): void {
   const { scalar, layout, viewer } = picture;
   paintLabels(surface, picture);
   const paint = scalar.classes ? paintClassCell(picture) : paintNumberCell(picture);
@@ -408,7 +414,7 @@ function paintMatrix(surface: Surface, picture: Picture, names = false): void {
   paintLegend(surface, picture, names);
 }
 
-function paintLabels(surface: Surface, { layout, layers, heads, viewer, sorted, scalar }: Picture): void {
+function paintLabels(surface: Surface, { layout, layers, heads, viewer, sorted, scalar }: MatrixPicture): void {
   const quiet = { color: viewer.palette.quiet };
   const [w, h] = layout.cell;
   const [across, down] = [Math.ceil(24 / w), Math.ceil(12 / h)];
@@ -433,7 +439,7 @@ function css([r, g, b]: Rgb): string {
   return `rgb(${r} ${g} ${b})`;
 }
 
-function paintNumberCell({ viewer, scalar, layout, heads, sorted }: Picture): (surface: Surface, cell: HeadCell, x: number, y: number, w: number, h: number) => void {
+function paintNumberCell({ viewer, scalar, layout, heads, sorted }: MatrixPicture): (surface: Surface, cell: HeadCell, x: number, y: number, w: number, h: number) => void {
   const [color, format] = [colorOf(viewer, scalar), numberFormat(scalar.values)];
   const longest = Math.max(...scalar.values.flat().map((value) => format(value).length));
   const size = Math.min(12, (layout.cell[0] - 4) / (0.58 * longest), layout.cell[1] - 5);
@@ -447,7 +453,7 @@ function paintNumberCell({ viewer, scalar, layout, heads, sorted }: Picture): (s
   };
 }
 
-function paintClassCell({ viewer, scalar, layout }: Picture): (surface: Surface, cell: HeadCell, x: number, y: number, w: number, h: number) => void {
+function paintClassCell({ viewer, scalar, layout }: MatrixPicture): (surface: Surface, cell: HeadCell, x: number, y: number, w: number, h: number) => void {
   const letters = classLetters(scalar.classes!);
   const size = Math.min(13, layout.cell[1] - 4, layout.cell[0] - 2);
   return (surface, cell, x, y, w, h) => {
@@ -458,7 +464,7 @@ function paintClassCell({ viewer, scalar, layout }: Picture): (surface: Surface,
 }
 
 /** Bars from 0, or from the smallest end of the scale, with the mean of each layer beside them. */
-function paintMeans(surface: Surface, { viewer, scalar, layout }: Picture): void {
+function paintMeans(surface: Surface, { viewer, scalar, layout }: MatrixPicture): void {
   const { palette } = viewer;
   const means = layerMeans(scalar.values);
   const format = numberFormat(scalar.values.flat().every((value) => value === null || Number.isInteger(value)) ? [means] : [...scalar.values, means]);
@@ -479,7 +485,7 @@ function paintMeans(surface: Surface, { viewer, scalar, layout }: Picture): void
 }
 
 /** One bar for each layer, as long as all its heads, divided by class. */
-function paintStacks(surface: Surface, { viewer, scalar, layout, passes }: Picture): void {
+function paintStacks(surface: Surface, { viewer, scalar, layout, passes }: MatrixPicture): void {
   const { palette } = viewer;
   const letters = classLetters(scalar.classes!);
   classCounts(scalar.values, scalar.classes!.length).forEach((counts, layer) => {
@@ -503,7 +509,7 @@ function paintStacks(surface: Surface, { viewer, scalar, layout, passes }: Pictu
   });
 }
 
-function paintLegend(surface: Surface, { viewer, scalar, layout }: Picture, names: boolean): void {
+function paintLegend(surface: Surface, { viewer, scalar, layout }: MatrixPicture, names: boolean): void {
   const { palette } = viewer;
   const y = layout.legend;
   if (scalar.classes) {
