@@ -2,6 +2,7 @@
 
 import mmap
 from pathlib import Path
+from typing import Any
 
 import xarray as xr
 
@@ -60,10 +61,22 @@ def load_netcdf(path: Path) -> xr.Dataset:
     import h5py
 
     with h5py.File(path, "r") as file:
+        _check_own(file)
         size = sum(item.size * item.dtype.itemsize for item in file.values() if isinstance(item, h5py.Dataset))
     if not may_expand(size, path.stat().st_size):
         raise DamagedFile("It expands to far more than its size.")
     return read_values(xr.load_dataset(path, engine="h5netcdf"))
+
+
+def _check_own(file: Any) -> None:
+    """Raise DamagedFile where HDF5 would read content from other files: links and arrays may name any of the disk."""
+    import h5py
+
+    for name in file:
+        link = file.get(name, getlink=True)
+        item = None if isinstance(link, h5py.ExternalLink) else file[name]
+        if item is None or (isinstance(item, h5py.Dataset) and (item.external or item.is_virtual)):
+            raise DamagedFile("It refers to other files.")
 
 
 def read_values(data: xr.Dataset) -> xr.Dataset:
