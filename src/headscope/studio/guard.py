@@ -5,6 +5,7 @@ import ipaddress
 import json
 import socket
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import parse_qs
@@ -37,6 +38,9 @@ HEADERS = {
 SAFE_HEADERS = [(name.encode(), value.encode()) for name, value in HEADERS.items()]
 LOOPBACK_NAMES = frozenset({"127.0.0.1", "localhost", "::1"})
 WILDCARDS = frozenset({"0.0.0.0", "::", ""})
+
+LINGER = 2.0
+"""Seconds in which the rest of a refused body is dropped: a browser that is still sending reads no answer."""
 
 OPEN_AGAIN = "Open the address that headscope studio printed in the terminal."
 
@@ -117,7 +121,7 @@ class Guard:
             if scope["method"] == "POST":
                 receive = await self._read_body(headers, receive)
         except Refusal as refusal:
-            await _refuse(scope, send, refusal)
+            await _refuse(scope, receive, send, refusal)
             return
         await self.app(scope, receive, send)
 
@@ -247,8 +251,8 @@ def _add_headers(send: Send) -> Send:
     return send_safely
 
 
-async def _refuse(scope: Scope, send: Send, refusal: Refusal) -> None:
-    """Answer with a sentence: as JSON to the page's own code, as text to a reader. The rest of the body is not read."""
+async def _refuse(scope: Scope, receive: Receive, send: Send, refusal: Refusal) -> None:
+    """Answer with a sentence: as JSON to the page's own code, as text to a reader."""
     to_code = scope["path"].startswith("/api/")
     body = json.dumps({"error": refusal.sentence}) if to_code else refusal.sentence
     kind = b"application/json" if to_code else b"text/plain; charset=utf-8"
@@ -256,4 +260,12 @@ async def _refuse(scope: Scope, send: Send, refusal: Refusal) -> None:
     length = str(len(content)).encode()
     headers = [(b"content-type", kind), (b"content-length", length), (b"connection", b"close")]
     await send({"type": "http.response.start", "status": refusal.status, "headers": headers})
-    await send({"type": "http.response.body", "body": b"" if scope["method"] == "HEAD" else content})
+    await send({"type": "http.response.body", "body": content, "more_body": True})
+    with suppress(TimeoutError):
+        await asyncio.wait_for(_drop_body(receive), LINGER)
+    await send({"type": "http.response.body", "body": b""})
+
+
+async def _drop_body(receive: Receive) -> None:
+    while (await receive()).get("more_body", False):
+        pass

@@ -2,11 +2,14 @@
 
 import asyncio
 import os
+import signal
 import socket
+import threading
 import webbrowser
 from collections.abc import Callable
 from typing import Any
 
+import h11
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
@@ -14,12 +17,13 @@ from headscope.core.errors import InputError
 from headscope.engine.load import SAFETENSORS
 from headscope.studio.app import make_app
 from headscope.studio.folder import StudioFolder
-from headscope.studio.guard import WILDCARDS, Address
+from headscope.studio.guard import SAFE_HEADERS, WILDCARDS, Address
 from headscope.studio.options import Limits, StudioOptions
 from headscope.studio.session import Session
 
 KEEP_ALIVE = 30
 HEAD_BYTES = 32_768
+BACKLOG = 512
 WARNING = (
     "Warning: with --host {host}, other computers can reach this studio. Whoever has the address below can use your "
     "models and the results in this folder, and the connection is not encrypted."
@@ -47,7 +51,8 @@ def serve(options: StudioOptions, say: Callable[[str], None]) -> None:
     say(f"The studio of {folder.root.name or folder.root} is at\n\n    {write_url(address, 'token', session.token)}\n")
     say("Whoever has this address can use it. Stop the studio with Ctrl-C.")
     if options.browser:
-        webbrowser.open(write_url(address, "launch", session.launch))
+        url = write_url(address, "launch", session.launch)
+        threading.Thread(target=webbrowser.open, args=[url], daemon=True).start()  # one in a terminal would not return
     asyncio.run(StudioServer(make_config(app, limits), app).serve(sockets=[listener]))
 
 
@@ -64,7 +69,8 @@ def bind(host: str, port: int) -> socket.socket:
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind((host, port))
-    except (OSError, OverflowError) as error:
+        listener.listen(BACKLOG)  # a browser that is quicker than the server waits
+    except (OSError, OverflowError, UnicodeError) as error:
         listener.close()
         raise InputError(
             f"The studio cannot listen at host={host} port={port}: {getattr(error, 'strerror', None) or error}. "
@@ -85,7 +91,7 @@ def make_config(app: Any, limits: Limits) -> Any:
         ws="none",
         lifespan="on",
         loop="asyncio",
-        log_level="warning",
+        log_level="error",
         access_log=False,
         server_header=False,
         date_header=False,
@@ -93,7 +99,7 @@ def make_config(app: Any, limits: Limits) -> Any:
         timeout_keep_alive=KEEP_ALIVE,
         timeout_graceful_shutdown=3,
         h11_max_incomplete_event_size=HEAD_BYTES,
-        backlog=512,
+        backlog=BACKLOG,
     )
 
 
@@ -103,6 +109,13 @@ class StudioServer(uvicorn.Server):  # type: ignore[misc]  # uvicorn is not chec
     def __init__(self, config: Any, app: Any) -> None:
         super().__init__(config)
         self.guard = app
+
+    async def serve(self, sockets: Any = None) -> None:
+        """Run until a signal comes, also that of a terminal which is closed."""
+        closed = signal.SIGHUP
+        if threading.current_thread() is threading.main_thread() and signal.getsignal(closed) is signal.SIG_DFL:
+            asyncio.get_running_loop().add_signal_handler(closed, self.handle_exit, closed, None)
+        await super().serve(sockets)
 
     def handle_exit(self, sig: int, frame: Any) -> None:
         """End what would never end by itself, then the server."""
@@ -139,6 +152,15 @@ class TimedProtocol(H11Protocol):  # type: ignore[misc]  # uvicorn is not checke
         """Wait for nothing more."""
         self._stop_waiting()
         super().connection_lost(exc)
+
+    def send_400_response(self, msg: str) -> None:
+        """Answer what is no HTTP, with the headers of every answer; where one has begun already, only close."""
+        headers = [(b"content-type", b"text/plain; charset=utf-8"), (b"connection", b"close"), *SAFE_HEADERS]
+        if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
+            answer = h11.Response(status_code=400, headers=headers, reason=b"Bad Request")
+            for part in (answer, h11.Data(data=msg.encode()), h11.EndOfMessage()):
+                self.transport.write(self.conn.send(part))
+        self.transport.close()
 
     def _is_between_requests(self) -> bool:
         return self.cycle is None or bool(self.cycle.response_complete)
