@@ -46,4 +46,5 @@ class Limits:
     running: int = 1  # jobs at once
     jobs: int = 8  # that run or wait
     listed: int = 1_000  # files
+    entries: int = 50_000  # of folders that are looked at to find them
     depth: int = 5  # folders below FOLDER in which files are found

@@ -37,18 +37,21 @@ class ModelShelf:
 
     def list(self) -> list[ModelChoice]:
         """Return the models given at the start, the default, and those in the folder."""
-        started = [ModelChoice(identify(f"given {source}"), source, source) for source in self.given]
-        default = ModelChoice("default", DEFAULT_NAME, None)
         found = [ModelChoice(file.id, file.name, str(file.path)) for file in self.folder.list("model")]
-        return [*started, default, *found]
+        return [*self.started(), *found]
+
+    def started(self) -> Sequence[ModelChoice]:
+        """Return the models given at the start, and the default."""
+        given = [ModelChoice(identify(f"given {source}"), source, locate(source)) for source in self.given]
+        return [*given, ModelChoice("default", DEFAULT_NAME, None)]
 
     def find(self, chosen: Any) -> str | None:
         """Return what `hs.load` takes for a choice: {"id": …} of the list, or {"name": …}, a hub id or a folder."""
         if isinstance(chosen, Mapping) and isinstance(chosen.get("id"), str):
-            for choice in self.list():
+            for choice in self.started():
                 if choice.id == chosen["id"]:
                     return choice.source
-            raise InputError("There is no model of that id any more. Reload the page, and choose another.")
+            return str(self.folder.find(chosen["id"], "model").path)
         name = chosen.get("name") if isinstance(chosen, Mapping) else None
         if not isinstance(name, str) or not name.strip():
             raise InputError("Choose a model of the list, or name a hub id or a folder.")
@@ -77,9 +80,17 @@ class ModelShelf:
             return self.loaded[source]
         from headscope.engine.load import load, silence_transformers
 
+        if source not in (choice.source for choice in self.started()) and Path(source or "").is_dir():
+            self.folder.check(Path(source or ""))  # it may have changed since it was chosen
         while len(self.loaded) >= limit:
             self.loaded.popitem(last=False)
         self.say(f"Loading {source or DEFAULT_NAME}")
         with silence_transformers():
             self.loaded[source] = load(source)
         return self.loaded[source]
+
+
+def locate(source: str) -> str:
+    """Return a folder as an absolute path, since jobs run in another folder; a hub id as it is."""
+    folder = Path(source).expanduser()
+    return str(folder.resolve()) if folder.is_dir() else source
