@@ -2,11 +2,8 @@
 
 import asyncio
 import json
-import secrets
-import sys
-import traceback
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial, wraps
 from importlib.resources import files
@@ -15,16 +12,17 @@ from typing import Any, TypeVar
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
-from headscope.core.errors import HeadscopeError, InputError, is_out_of_memory
+from headscope.core.errors import HeadscopeError, InputError
 from headscope.studio.commands import make_job
 from headscope.studio.entries import describe_catalog
+from headscope.studio.failures import explain_failure
 from headscope.studio.folder import StudioFolder
 from headscope.studio.guard import Address, Guard, Refusal
 from headscope.studio.jobs import JobQueue
-from headscope.studio.looking import LookRequest, LookResult, look, predict_all
+from headscope.studio.looking import LookRequest, LookResult, collect_warnings, look, predict_all
 from headscope.studio.options import Limits
 from headscope.studio.session import Session
 from headscope.studio.shelf import ModelShelf
@@ -81,19 +79,25 @@ class Studio:
         return cls(folder, limits, shelf, ViewStore(limits), jobs, *workers)
 
     async def run_model(self, function: Callable[[], Result]) -> Result:
-        """Return what a function returns in the thread of the models; say that it is idle then."""
-        try:
-            return await self.models.run(function)
-        finally:
-            if self.models.pending <= 1:
-                self.jobs.say("")
+        """Return what a function returns in the thread of the models, which says when it is idle again."""
+
+        def work() -> Result:
+            try:
+                return function()
+            finally:
+                if self.models.pending <= 1:  # this one
+                    self.shelf.say("")
+
+        return await self.models.run(work)
 
     def warm(self) -> None:
         """Load the first model, so that the first look is quick; what is wrong with it is said then."""
         try:
-            self.shelf.load(self.shelf.list()[0].source, self.limits.models)
+            self.shelf.load(self.shelf.started()[0].source, self.limits.models)
         except HeadscopeError as error:
             self.shelf.say(f"The first model cannot be used: {error}")
+        except Exception as error:
+            self.shelf.say(explain_failure(error))
         else:
             self.shelf.say("")
 
@@ -137,7 +141,7 @@ def make_app(
 
 async def _answer_unknown(_: Request, error: HTTPException) -> Response:
     sentences = {404: "There is nothing at this address.", 405: "This address is asked for in another way."}
-    return JSONResponse({"error": sentences.get(error.status_code, "That did not work.")}, error.status_code)
+    return reply({"error": sentences.get(error.status_code, "That did not work.")}, error.status_code)
 
 
 def answer(endpoint: Endpoint) -> Callable[[Request], Awaitable[Response]]:
@@ -150,25 +154,20 @@ def answer(endpoint: Endpoint) -> Callable[[Request], Awaitable[Response]]:
     async def respond(request: Request) -> Response:
         try:
             content = await endpoint(request.app.state.studio, request)
+            return content if isinstance(content, Response) else reply(content)
         except Refusal as refusal:
-            return JSONResponse({"error": refusal.sentence}, refusal.status)
+            return reply({"error": refusal.sentence}, refusal.status)
         except HeadscopeError as error:
-            return JSONResponse({"error": str(error)}, 400)
+            return reply({"error": str(error)}, 400)
         except Exception as error:
-            return JSONResponse({"error": explain_failure(error)}, 500)
-        return content if isinstance(content, Response) else JSONResponse(content)
+            return reply({"error": explain_failure(error)}, 500)
 
     return respond
 
 
-def explain_failure(error: Exception) -> str:
-    """Print an error with an id, and return a sentence for the page."""
-    if is_out_of_memory(error):
-        return "There is not enough memory for this. Choose fewer lenses, a smaller model or a shorter text."
-    identity = secrets.token_hex(4)
-    print(f"Error {identity} in headscope studio:", file=sys.stderr)  # noqa: T201  (the terminal is where it belongs)
-    traceback.print_exception(error, file=sys.stderr)
-    return f"Something went wrong in the studio. The terminal shows what, as error {identity}."
+def reply(content: Any, status: int = 200) -> Response:
+    """Return data as JSON in ASCII: names of files and what a page sent may hold letters that UTF-8 does not have."""
+    return Response(json.dumps(content, allow_nan=False), status, media_type="application/json")
 
 
 async def read_body(request: Request) -> Mapping[str, Any]:
@@ -205,6 +204,11 @@ async def _wait_until_gone(request: Request) -> None:
         pass
 
 
+async def find_models(studio: Studio, asked: LookRequest) -> list[str | None]:
+    """Return what `hs.load` takes for the models of a request, each once."""
+    return await asyncio.to_thread(lambda: list(dict.fromkeys(map(studio.shelf.find, asked.models))))
+
+
 async def _show_page(_: Request) -> Response:
     return Response(PAGE, media_type="text/html; charset=utf-8")
 
@@ -228,8 +232,8 @@ async def _list_all(studio: Studio, _: Request) -> dict[str, Any]:
 
 @answer
 async def _list_files(studio: Studio, _: Request) -> dict[str, Any]:
-    found = await asyncio.to_thread(lambda: [file.describe() for file in studio.folder.list()])
-    return {"files": found, "whole": len(found) < studio.limits.listed}
+    found, whole = await asyncio.to_thread(studio.folder.scan)
+    return {"files": [file.describe() for file in found], "whole": whole}
 
 
 @answer
@@ -237,10 +241,10 @@ async def _look(studio: Studio, request: Request) -> dict[str, Any]:
     asked = LookRequest.read(await read_body(request), studio.limits)
     if not asked.lenses:
         raise InputError("Choose at least one lens.")
-    sources = [studio.shelf.find(model) for model in asked.models]
+    sources = await find_models(studio, asked)
 
     def work() -> tuple[StoredView, LookResult]:
-        models = [studio.shelf.load(source, studio.limits.models) for source in dict.fromkeys(sources)]
+        models = [studio.shelf.load(source, studio.limits.models) for source in sources]
         result = look(models, asked, studio.limits, studio.shelf.say)
         return studio.views.add(result.source, result.weights), result
 
@@ -251,12 +255,15 @@ async def _look(studio: Studio, request: Request) -> dict[str, Any]:
 @answer
 async def _predict(studio: Studio, request: Request) -> dict[str, Any]:
     asked = LookRequest.read(await read_body(request), studio.limits)
-    sources = [studio.shelf.find(model) for model in asked.models]
+    sources = await find_models(studio, asked)
 
-    def work() -> list[dict[str, Any]]:
-        return [predict_all(studio.shelf.load(source, studio.limits.models), asked, {}) for source in sources]
+    def work() -> dict[str, Any]:
+        models, messages = [studio.shelf.load(source, studio.limits.models) for source in sources], list[str]()
+        with collect_warnings(messages):
+            predictions = [predict_all(model, asked, studio.limits) for model in models]
+        return {"predictions": predictions, "messages": messages}
 
-    return {"predictions": await wait_while_connected(request, studio.run_model(work))}
+    return await wait_while_connected(request, studio.run_model(work))
 
 
 @answer
@@ -318,9 +325,10 @@ async def _watch(studio: Studio, request: Request) -> Response:
     first = await anext(events)  # a refusal comes before the answer begins
 
     async def stream() -> AsyncIterator[str]:
-        yield first
-        async for event in events:
-            yield event
+        async with aclosing(events):
+            yield first
+            async for event in events:
+                yield event
 
     return StreamingResponse(stream(), media_type="text/event-stream")
 

@@ -1,5 +1,6 @@
 """From what the page asks for to the words of a shell command, each of them checked."""
 
+import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -11,13 +12,14 @@ from headscope.studio.jobs import Job
 from headscope.studio.shelf import ModelShelf
 
 MAX_ENTRIES = 20
+NUMBER = re.compile(r"-?\d*\.?\d+(?:e-?\d+)?", re.ASCII)
 
 
 def make_job(body: Mapping[str, Any], folder: StudioFolder, shelf: ModelShelf) -> Job:
     """Return the job that a page asks for."""
     makers: dict[Any, Callable[..., Job]] = {"measure": _make_measurement, "study": _make_study}
     kind = body.get("kind")
-    if kind not in makers:
+    if not isinstance(kind, str) or kind not in makers:
         raise InputError(f"A job is a measure or a study, but got {str(kind)[:40]!r}.")
     return makers[kind](body, folder, shelf)
 
@@ -33,7 +35,7 @@ def _make_measurement(body: Mapping[str, Any], folder: StudioFolder, shelf: Mode
     words += [word for spec in chosen["lenses"] for word in ("--lens", make_spec(lenses, spec))]
     words += _name_number(body, "limit")
     names = ", ".join(str(spec.get("name")) for spec in chosen["statistics"])
-    return Job(f"{out.name}: {names} of {shown}", words, out, resumable=True)
+    return Job(f"{out.name}: {names} of {shown}", words, out, out, resumable=True)
 
 
 def _make_study(body: Mapping[str, Any], folder: StudioFolder, shelf: ModelShelf) -> Job:
@@ -49,7 +51,7 @@ def _make_study(body: Mapping[str, Any], folder: StudioFolder, shelf: ModelShelf
         if key not in known:
             raise InputError(f"The study '{name}' has no parameter {str(key)[:40]!r} here. Known: {', '.join(known)}.")
         words += _name_parameter(name, known[key], value, folder)
-    return Job(f"{out.name}: {name}", words, out, resumable=False)
+    return Job(f"{out.name}: {name}", words, out, out / f"{name}.nc", resumable=False)
 
 
 def _read_entries(body: Mapping[str, Any], name: str) -> list[Any]:
@@ -92,9 +94,12 @@ def _name_number(body: Mapping[str, Any], name: str) -> list[str]:
 
 
 def _name_parameter(study: str, field: Mapping[str, Any], value: Any, folder: StudioFolder) -> list[str]:
-    flag = f"--{field['name'].replace('_', '-')}"
+    flag, what = f"--{field['name'].replace('_', '-')}", f"The parameter '{field['name']}' of '{study}'"
     if field["name"] in FILES:
         return [flag, str(folder.find(value, "data").path)]
-    if field["type"] == "bool":
-        return [flag] if value is True else []
-    return [flag, check_plain(value, f"The parameter '{field['name']}' of '{study}'")]
+    text = check_plain(value, what)
+    if field["type"] == "bool" and text not in ("true", "false"):
+        raise InputError(f"{what} must be true or false, but got {text!r}.")
+    if field["type"] != "bool" and not NUMBER.fullmatch(text):
+        raise InputError(f"{what} must be a number, but got {text!r}.")
+    return [flag, text]

@@ -7,8 +7,9 @@ import re
 import secrets
 import signal
 import sys
+from codecs import getincrementaldecoder
 from collections import deque
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,6 +17,7 @@ from typing import Any
 
 from headscope.engine.load import SAFETENSORS
 from headscope.engine.progress import VARIABLE
+from headscope.studio.failures import report
 from headscope.studio.folder import StudioFolder
 from headscope.studio.guard import Refusal
 from headscope.studio.options import Limits
@@ -25,6 +27,7 @@ KEPT = 50
 """Jobs that are remembered, with those that ended."""
 
 LINES, LINE_LETTERS = 12, 400
+TRACE, TRACE_LINES = "Traceback (most recent call last):", 200
 HEARTBEAT = 15.0
 """Seconds after which a stream of events says that it is still there."""
 
@@ -46,12 +49,14 @@ class Job:
     title: str
     arguments: Sequence[str]
     out: Path
+    result: Path
     resumable: bool = False
     id: str = field(default_factory=lambda: secrets.token_hex(6))
     state: str = "waiting"  # running, done, failed, cancelled
     progress: dict[str, Any] | None = None
     message: str = ""
     lines: deque[str] = field(default_factory=lambda: deque(maxlen=LINES))
+    trace: deque[str] = field(default_factory=lambda: deque(maxlen=TRACE_LINES))
     version: int = 0
     resume: bool = False
     cancelled: bool = False
@@ -71,19 +76,14 @@ class Job:
             "resumable": self.resumable and self.state in ("failed", "cancelled"),
         }
 
-    @property
-    def result(self) -> Path:
-        """The file of the result; that of a study has its name."""
-        return self.out if self.out.suffix else self.out / f"{self.arguments[1].replace('-', '_')}.nc"
-
     def read_line(self, line: str) -> None:
-        """Take a line that the process wrote: progress, or something to show."""
-        if line.startswith('{"progress"'):
-            with suppress(ValueError, TypeError, KeyError):
-                facts = json.loads(line)
-                done, total = facts["progress"]
-                self.progress = {"done": int(done), "total": int(total), "unit": facts["unit"], "rate": facts["rate"]}
-                return
+        """Take a line that the process wrote: progress, a trace for the terminal, or something to show."""
+        if progress := read_progress(line):
+            self.progress = progress
+            return
+        if self.trace or line.startswith(TRACE):
+            self.trace.append(line)
+            return
         shown = ESCAPES.sub("", line).rstrip()[:LINE_LETTERS]
         if shown.strip():
             self.lines.append(shown)
@@ -102,8 +102,25 @@ class Job:
         if code < 0:
             name = signal.Signals(-code).name if -code in {item.value for item in signal.Signals} else str(-code)
             return f"The process was ended from outside ({name}), as the system does where memory is short.{resume}"
+        if self.trace:
+            return f"Something went wrong in this job. {report(self.trace)}{resume}"
         errors = [line.removeprefix("Error: ") for line in self.lines if line.startswith("Error: ")]
         return errors[-1] if errors else f"The process ended with code {code}; its last lines say why.{resume}"
+
+
+def read_progress(line: str) -> dict[str, Any] | None:
+    """Return the progress of a line of JSON; None for any other line.
+
+    >>> read_progress('{"progress": [3, 60], "unit": "examples", "rate": 1.5}')
+    {'done': 3, 'total': 60, 'unit': 'examples', 'rate': 1.5}
+    """
+    if not line.startswith('{"progress"'):
+        return None
+    with suppress(ValueError, TypeError, KeyError, OverflowError, RecursionError):
+        facts = json.loads(line, parse_constant=int)  # no number of JSON, and none for int
+        done, total = map(int, facts["progress"])
+        return {"done": done, "total": total, "unit": str(facts["unit"]), "rate": float(facts["rate"])}
+    return None
 
 
 class JobQueue:
@@ -156,7 +173,7 @@ class JobQueue:
         if not (job.resumable and job.state in ("failed", "cancelled")):
             raise Refusal(409, "Only a job that failed or was cancelled can be resumed.")
         del self.jobs[identity]
-        again = Job(job.title, job.arguments, job.out, job.resumable, id=job.id, resume=True)
+        again = Job(job.title, job.arguments, job.out, job.result, job.resumable, id=job.id, resume=True)
         try:
             return self.add(again)
         except Refusal:
@@ -173,12 +190,12 @@ class JobQueue:
         if not self.closed:
             self.loop.call_soon_threadsafe(self.say, text)
 
-    async def watch(self, last: str) -> AsyncIterator[str]:
+    async def watch(self, last: str) -> AsyncGenerator[str]:
         """Yield server-sent events: what changed since the event `last`, or everything, and then every change."""
         if self.streams >= self.limits.streams:
             raise Refusal(429, f"{self.streams} pages watch this studio already. Close one.")
         start, _, number = last.partition("-")
-        seen = int(number) if start == self.start_id and number.isdecimal() else -1
+        seen = min(int(number), self.version) if start == self.start_id and number.isdecimal() else -1
         self.streams += 1
         try:
             while not self.closed:
@@ -263,9 +280,9 @@ class JobQueue:
 
     async def _read(self, job: Job, stream: asyncio.StreamReader) -> None:
         """Read lines of any length; what follows the first letters of a line is dropped."""
-        rest = ""
+        rest, decoder = "", getincrementaldecoder("utf-8")("replace")
         while chunk := await stream.read(8192):
-            *lines, rest = (rest + chunk.decode("utf-8", "replace")).replace("\r", "\n").split("\n")
+            *lines, rest = (rest + decoder.decode(chunk)).replace("\r", "\n").split("\n")
             rest = rest[: 4 * LINE_LETTERS]
             for line in lines:
                 job.read_line(line)

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from headscope.core.catalog import edits, lenses
+from headscope.core.catalog import lenses
 from headscope.core.errors import DataWarning, InputError
 from headscope.core.example import Example
 from headscope.core.prose import count_noun
@@ -137,7 +137,7 @@ def look(models: "Sequence[Model]", request: LookRequest, limits: Limits, say: C
         if len(lazy) > 1:
             raise InputError("This text is too long to compare two models. Look at one alone, or give a shorter text.")
         source: Any = lazy[0] if lazy else make_source(maps)
-        source = replace(source, sheets=_add_predictions(models, request, source.sheets))
+        source = replace(source, sheets=_add_predictions(models, request, limits, source.sheets))
         source.header()
     result.source = replace(source, sheets=_add_messages(source.sheets, result.messages)) if result.messages else source
     return result
@@ -146,9 +146,7 @@ def look(models: "Sequence[Model]", request: LookRequest, limits: Limits, say: C
 def _look_at(model: "Model", request: LookRequest, limits: Limits, result: LookResult) -> "list[Maps | ViewSource]":
     """Return the maps of one model at all its sites, or a source that reads a long text layer by layer."""
     from headscope.engine.edited import edited
-    from headscope.engine.images import check_reads_texts
 
-    check_reads_texts(model, "the studio shows texts")
     size = measure_input(model, request, limits)
     if size.weights * len(request.lenses) > limits.weights:
         return [_look_by_layer(model, request, size)]
@@ -172,7 +170,9 @@ class InputSize:
 def measure_input(model: "Model", request: LookRequest, limits: Limits) -> InputSize:
     """Return the size of the maps; raise InputError where it is beyond what the studio takes."""
     from headscope.engine.capture import prepare_inputs
+    from headscope.engine.images import check_reads_texts
 
+    check_reads_texts(model, "the studio shows texts")
     inputs = prepare_inputs(model, [request.example], None, max_length=None, pad_to=None)
     sides = [tokens.real.shape[1] for tokens in (inputs.source, inputs.target) if tokens is not None]
     tokens = max(sides) + request.generate
@@ -225,12 +225,12 @@ def _capture(model: "Model", request: LookRequest, site: str, result: LookResult
     return trace
 
 
-def _add_predictions(models: "Sequence[Model]", request: LookRequest, sheets: Any) -> list[Any]:
+def _add_predictions(models: "Sequence[Model]", request: LookRequest, limits: Limits, sheets: Any) -> list[Any]:
     """Return sheets with what their models predict for the text as it was typed."""
     tops: dict[str, Any] = {}
     for model in models:
         try:
-            tops[model.spec] = predict_all(model, request, {})["before"] or None
+            tops[model.spec] = predict_all(model, replace(request, off=()), limits)["before"] or None
         except InputError:  # such as a text without a mask token; the panel of predictions says so when it is asked
             tops[model.spec] = None
     return [replace(sheet, prediction=tops.get(sheet.model)) for sheet in sheets]
@@ -240,17 +240,19 @@ def _add_messages(sheets: Any, messages: Sequence[str]) -> list[Any]:
     return [replace(sheets[0], messages=[*sheets[0].messages, *messages]), *sheets[1:]] if sheets else list(sheets)
 
 
-def predict_all(model: "Model", request: LookRequest, facts: dict[str, Any]) -> dict[str, Any]:
+def predict_all(model: "Model", request: LookRequest, limits: Limits) -> dict[str, Any]:
     """Return what a model predicts for a text, and what it predicts with heads switched off."""
     from headscope.engine.edited import edited
     from headscope.engine.predictions import compare_predictions, cosine, predict
 
+    measure_input(model, request, limits)
     before = predict(model, request.example)
-    answer: dict[str, Any] = {"model": model.spec, "kind": before.kind, "before": before.list_top(TOP), **facts}
+    if before.scores.isnan().any():
+        raise InputError(f"{model.spec} predicts NaN for this text, so there is nothing to compare.")
+    answer: dict[str, Any] = {"model": model.spec, "kind": before.kind, "before": before.list_top(TOP)}
     answer["note"] = HEADLESS.format(model=model.spec) if before.kind == "vector" else ""
     if not request.off:
         return answer
-    edits.make(request.edit_spec)
     with edited(model, request.edit_spec) as changed:
         after = predict(changed, request.example)
     answer |= {"rows": compare_predictions(before, after, TOP), "edit": request.edit_spec}

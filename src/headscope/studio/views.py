@@ -32,7 +32,7 @@ class ViewStore:
 
     def add(self, source: Source, weights: int) -> StoredView:
         """Keep a source, whose header is computed here, and drop older ones beyond the limits."""
-        header = json.dumps(source.header(), allow_nan=False, ensure_ascii=False).encode()
+        header = json.dumps(source.header(), allow_nan=False).encode()
         view = StoredView(secrets.token_hex(8), source, header, weights)
         with self.lock:
             self.views[view.id] = view

@@ -1,0 +1,22 @@
+"""Errors that are not for the page: the terminal shows the trace, the page an id to find it by."""
+
+import secrets
+import sys
+import traceback
+from collections.abc import Iterable
+
+from headscope.core.errors import is_out_of_memory
+
+
+def explain_failure(error: BaseException) -> str:
+    """Return a sentence for the page about an error that nobody expected."""
+    if is_out_of_memory(error):
+        return "There is not enough memory for this. Choose fewer lenses, a smaller model or a shorter text."
+    return f"Something went wrong in the studio. {report(''.join(traceback.format_exception(error)).splitlines())}"
+
+
+def report(trace: Iterable[str]) -> str:
+    """Print a trace with an id, and return where it is to be found."""
+    identity = secrets.token_hex(4)
+    print(f"Error {identity} in headscope studio:", *trace, sep="\n", file=sys.stderr, flush=True)  # noqa: T201
+    return f"The terminal shows what, as error {identity}."
