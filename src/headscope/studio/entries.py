@@ -65,10 +65,11 @@ def describe_entry(catalog: Catalog, name: str, inner: list[str]) -> dict[str, A
 
 
 def describe_study(name: str) -> dict[str, Any]:
-    """Return a study with its parameters that are numbers, switches or data files."""
+    """Return a study with its parameters that are numbers, switches that are off at first, or data files."""
     described = describe_entry(studies, name, [])
     files = [{**field, "type": "file"} for field in described["parameters"] if field["name"] in FILES]
-    plain = [field for field in described["parameters"] if field["type"] in ("int", "float", "bool")]
+    kinds = ("int", "float", "bool")  # a switch of the shell only switches on
+    plain = [item for item in described["parameters"] if item["type"] in kinds and item["default"] != "true"]
     return {**described, "parameters": [*files, *plain]}
 
 
