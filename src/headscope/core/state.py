@@ -112,7 +112,7 @@ class Extremes:
 def _take_first(keys: Array, at: Array, size: int, sign: int) -> tuple[Array, Array]:
     """Return sign · key and the position of the `size` smallest keys of each cell; NaN and −1 where there are fewer."""
     missing = np.isnan(keys)
-    order = np.lexsort((at, np.where(missing, np.inf, keys)), axis=0)[:size]
+    order = np.lexsort((at, np.where(missing, np.inf, keys), missing), axis=0)[:size]  # infinity is a value, NaN none
     values = np.full((size, *keys.shape[1:]), np.nan)
     places = np.full((size, *keys.shape[1:]), -1, np.int64)
     values[: len(order)] = sign * np.take_along_axis(keys, order, 0)

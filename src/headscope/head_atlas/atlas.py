@@ -1,6 +1,7 @@
 """Every head of a model over a corpus: statistics with intervals, and examples with their maps, as a folder."""
 
 import shutil
+from collections.abc import Sequence
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from headscope.core.spec import to_spec
 from headscope.core.statistic import Statistic
 from headscope.head_atlas.drawing import Archive, Kept, draw_examples
 from headscope.head_atlas.folder import AtlasContent, check_folder, describe_atlas, write_atlas
-from headscope.head_atlas.headvis import write_headvis
+from headscope.head_atlas.headvis import check_headvis, write_headvis
 from headscope.head_atlas.options import AtlasOptions
 from headscope.head_atlas.selection import Selector, pick_examples
 from headscope.measuring.checkpoint import ENVIRONMENT, Checkpoint, read_checkpoint
@@ -29,6 +30,9 @@ from headscope.results.resume import find_difference, to_plain
 
 MARKER, HEADVIS_MARKER = "atlas.json", "scatter_data.json"
 """Files by which a folder is known as an atlas, or as one in the layout of HeadVis."""
+
+STATE, MAPS = "measure.state", "maps"
+"""What the folder of an unfinished run holds: the checkpoint of the measurement, and the maps that are stored."""
 
 
 @takes_options(AtlasOptions)
@@ -48,12 +52,14 @@ def atlas(options: AtlasOptions) -> xr.Dataset:
     ('lens', 'site')
     """
     _check_options(options)
-    out = Path(options.out)
-    _check_folders(options)
+    out = Path(options.out).resolve()
+    work = out.with_name(f"{out.name}.unfinished")
+    _check_folders(options, work)
     with lock_output(out):
         activity = statistic_catalog.make(options.activity)
         job = _prepare(options, activity)
-        work = out.with_name(f"{out.name}.unfinished")
+        if options.headvis is not None:
+            check_headvis(job)
         content = _build(job, activity, options, work)
         header = describe_atlas(content)
         with atomic_path(out) as temporary:
@@ -75,8 +81,8 @@ def _build(job: MeasureJob, activity: Statistic, options: AtlasOptions, work: Pa
     checkpoint = run_job(job, engine, state, quiet=quiet, resume=True, reduce=selector)
     picks = pick_examples(checkpoint.states[key], options.examples, selector.sample)
     kept = Kept(options.keys, options.threshold)
-    draw_examples(job, picks, kept, work / "maps", quiet=quiet)
-    archive = Archive(job, picks, work / "maps")
+    draw_examples(job, picks, kept, work / MAPS, quiet=quiet)
+    archive = Archive(job, picks, work / MAPS)
     return AtlasContent(_make_result(job, checkpoint), picks, archive, key, lenses, kept)
 
 
@@ -84,6 +90,7 @@ def _prepare(options: AtlasOptions, activity: Statistic) -> MeasureJob:
     """Return the job of the measurement, which also keeps the activity of some examples."""
     statistics = list(map(statistic_catalog.make, _as_list(options.statistics)))
     statistics += [] if activity in statistics else [activity]
+    _check_statistics(statistics)
     names = {item.name for item in fields(AtlasOptions)} & {item.name for item in fields(MeasuredInputs)}
     inputs = {name: getattr(options, name) for name in names}
     settings = make_measure_settings(options.lens, statistics, **inputs, rows=True)
@@ -97,7 +104,7 @@ def _prepare(options: AtlasOptions, activity: Statistic) -> MeasureJob:
 
 def _open_work(work: Path, job: MeasureJob, *, overwrite: bool) -> Path:
     """Return the path of the checkpoint; with `overwrite`, what another run has left there is discarded."""
-    path = work / "measure.state"
+    path = work / STATE
     if overwrite and work.exists() and not _is_resumable(path, job):
         shutil.rmtree(work)
     make_folders(work)
@@ -125,15 +132,44 @@ def _check_options(options: AtlasOptions) -> None:
         raise InputError(f"threshold={options.threshold} is no weight. Give at least 0 and less than 1.")
 
 
-def _check_folders(options: AtlasOptions) -> None:
+def _check_statistics(statistics: Sequence[Statistic]) -> None:
+    for statistic in statistics:
+        if "against" in statistic.needs:
+            raise InputError(
+                f"The statistic '{to_spec(statistic)}' compares two models, but an atlas is of one. Leave it out, or "
+                "measure it with hs.measure."
+            )
+
+
+def _check_folders(options: AtlasOptions, work: Path) -> None:
+    """Raise InputError, before anything is computed, where a folder of something else would be replaced."""
     folders = {Path(options.out): (MARKER, "an atlas")}
     if options.headvis is not None:
-        if Path(options.headvis).resolve() == Path(options.out).resolve():
-            raise InputError(f"headvis={str(options.headvis)!r} is the folder of the atlas itself. Give another one.")
+        _check_apart(Path(options.out), Path(options.headvis))
         folders[Path(options.headvis)] = (HEADVIS_MARKER, "an atlas in the layout of HeadVis")
     for path, (marker, what) in folders.items():
         check_name(path)
         check_folder(path, marker, what, overwrite=options.overwrite)
+    foreign = [item.name for item in work.iterdir() if not _is_own(item.name)] if work.is_dir() else []
+    if foreign or work.is_file():
+        what = f"holds '{min(foreign)}'" if foreign else "is a file"
+        raise InputError(
+            f"What is done so far is kept in {work}, but that {what}, which no atlas wrote. Move it, or give another "
+            "out."
+        )
+
+
+def _check_apart(out: Path, headvis: Path) -> None:
+    first, second = out.resolve(), headvis.resolve()
+    if first.is_relative_to(second) or second.is_relative_to(first):
+        raise InputError(
+            f"headvis='{headvis}' and out='{out}' are one folder, or one is in the other, and each is replaced as a "
+            "whole. Give two folders side by side."
+        )
+
+
+def _is_own(name: str) -> bool:
+    return name in (STATE, MAPS) or name.startswith(".headscope-")
 
 
 def _as_list(value: Any) -> list[Any]:

@@ -27,10 +27,13 @@ from headscope.viewer.sheet import Scalar
 FORMAT = 1
 
 POLICY = (
-    "default-src 'none'; script-src '{script}' 'self'; style-src '{style}'; img-src data: blob:; base-uri 'none'; "
-    "form-action 'none'"
+    "default-src 'none'; script-src '{script}' 'self' file:; style-src '{style}'; img-src data: blob:; "
+    "base-uri 'none'; form-action 'none'"
 )
-"""Content security policy: this script and style, the files of heads beside the page, and no connection at all."""
+"""Content security policy: this script and style, the files of heads beside the page, and no connection at all.
+
+Of a page on a disk, `file:` is what 'self' is of a page from a server: not every browser takes 'self' for it.
+"""
 
 PAGE = """<!DOCTYPE html>
 <html lang="en">
@@ -103,13 +106,14 @@ def describe_atlas(content: AtlasContent) -> dict[str, Any]:
 
 def merge_equal(scalars: Sequence[Scalar]) -> list[Scalar]:
     """Return numbers that are the same through every lens, such as the effective share, once and without a lens."""
-    merged: list[Scalar] = []
+    by_name: dict[str, list[Scalar]] = {}
     for scalar in scalars:
-        twin = next((i for i, other in enumerate(merged) if other.name == scalar.name and _equal(other, scalar)), None)
-        if twin is None:
-            merged.append(scalar)
-        else:
-            merged[twin] = replace(merged[twin], lens=None)
+        by_name.setdefault(scalar.name, []).append(scalar)
+    lenses = {scalar.lens for scalar in scalars}
+    merged: list[Scalar] = []
+    for first, *others in by_name.values():
+        same = len(others) + 1 == len(lenses) > 1 and all(_equal(first, other) for other in others)
+        merged += [replace(first, lens=None)] if same else [first, *others]
     return merged
 
 
@@ -175,8 +179,8 @@ def _list_facts(facts: Mapping[str, Any]) -> list[list[str]]:
 
 
 def _python_line(facts: Mapping[str, Any], content: AtlasContent) -> str:
-    lenses = ", ".join(f'"{to_spec(lens)}"' for lens in content.lenses)
+    model, lenses, activity = map(json.dumps, (facts["model"], list(map(to_spec, content.lenses)), content.activity[1]))
     return (
-        f'import headscope as hs\n\nmodel = hs.load("{facts["model"]}")\n'
-        f'data = hs.atlas(model, "your-texts.jsonl", lens=[{lenses}], activity="{content.activity[1]}", out="atlas")\n'
+        f"import headscope as hs\n\nmodel = hs.load({model})\n"
+        f'data = hs.atlas(model, "your-texts.jsonl", lens={lenses}, activity={activity}, out="atlas")\n'
     )

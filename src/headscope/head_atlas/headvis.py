@@ -12,13 +12,29 @@ from typing import Any
 
 import numpy as np
 
+from headscope.core.errors import InputError
+from headscope.engine.recording.sites import find_sites
 from headscope.head_atlas.selection import GROUPS, Head
 from headscope.head_atlas.sparse import UNIT
+from headscope.measuring.job import MeasureJob
 
 TOP_TOKENS = 50
 """Tokens in the lists of those that attend most, and are attended to most."""
 
 INTERVALS = {group: len(GROUPS) - index for index, group in enumerate(GROUPS)}
+
+
+TWO_TEXTS = (
+    "The layout of HeadVis has one text for queries and keys, but the {} attention of this model is from one text to "
+    "another. Leave headvis out, or choose another site."
+)
+
+
+def check_headvis(job: MeasureJob) -> None:
+    """Raise InputError, before anything is measured, if queries and keys are tokens of different texts."""
+    site = str(job.facts["site"])
+    if len(set(find_sites(job.observer.model).sides_of(site))) > 1:
+        raise InputError(TWO_TEXTS.format(site))
 
 
 def write_headvis(header: Mapping[str, Any], heads: Mapping[Head, Any], folder: Path) -> None:
@@ -28,9 +44,9 @@ def write_headvis(header: Mapping[str, Any], heads: Mapping[Head, Any], folder: 
     """
     (folder / "heads").mkdir(parents=True)
     (folder / "attributions").mkdir()
-    names = _name_metrics(header["scalars"])
-    _write(folder / "config.json", _make_config(header, names, list(heads)))
-    _write(folder / "scatter_data.json", _make_scatter(header, names, list(heads)))
+    scalars = [scalar for scalar in header["scalars"] if not scalar["classes"]]
+    _write(folder / "config.json", _make_config(header, scalars, list(heads)))
+    _write(folder / "scatter_data.json", _make_scatter(header, scalars, list(heads)))
     for (layer, head), read in heads.items():
         _write(folder / "heads" / f"L{layer}H{head}.json", make_head(read()["examples"]))
     _write(folder / "server_config.json", {})  # no server
@@ -93,20 +109,22 @@ def _rank_tokens(sequences: Sequence[Mapping[str, Any]], side: int) -> list[dict
     return [{"token": token, "weight": round(weight, 4)} for token, weight in weights.most_common(TOP_TOKENS)]
 
 
-def _name_metrics(scalars: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return a name for each number by head, with the lens where it is measured through several."""
-    return [scalar["name"] if scalar["lens"] is None else f"{scalar['name']} ({scalar['lens']})" for scalar in scalars]
+def _name_metric(scalar: Mapping[str, Any]) -> str:
+    """Return the name of a number by head, with its lens where it is measured through several."""
+    return str(scalar["name"]) if scalar["lens"] is None else f"{scalar['name']} ({scalar['lens']})"
 
 
-def _make_config(header: Mapping[str, Any], names: Sequence[str], heads: Sequence[Head]) -> dict[str, Any]:
-    described = {name: scalar["label"] for name, scalar in zip(names, header["scalars"], strict=True)}
+def _make_config(
+    header: Mapping[str, Any], scalars: Sequence[Mapping[str, Any]], heads: Sequence[Head]
+) -> dict[str, Any]:
+    described = {_name_metric(scalar): scalar["label"] for scalar in scalars}
     return {
         "model_name": header["model"],
         "heads": [list(head) for head in heads],
         "n_layers": len(header["layers"]),
         "n_heads": len(header["heads"]),
         "n_intervals": len(GROUPS),
-        "metrics": list(names),
+        "metrics": list(described),
         "metric_descriptions": described,
         "head_data_pattern": "L{layer}H{head}.json",
         "has_umap": False,
@@ -124,13 +142,16 @@ def _make_config(header: Mapping[str, Any], names: Sequence[str], heads: Sequenc
     }
 
 
-def _make_scatter(header: Mapping[str, Any], names: Sequence[str], heads: Sequence[Head]) -> list[dict[str, Any]]:
+def _make_scatter(
+    header: Mapping[str, Any], scalars: Sequence[Mapping[str, Any]], heads: Sequence[Head]
+) -> list[dict[str, Any]]:
+    """Return a row for each head; those with all numbers first, because HeadVis takes its axes from the first row."""
     rows = []
     for layer, head in heads:
         row, column = header["layers"].index(layer), header["heads"].index(head)
-        numbers = {name: scalar["values"][row][column] for name, scalar in zip(names, header["scalars"], strict=True)}
+        numbers = {_name_metric(scalar): scalar["values"][row][column] for scalar in scalars}
         rows.append({"layer": layer, "head": head, **{name: x for name, x in numbers.items() if x is not None}})
-    return rows
+    return sorted(rows, key=len, reverse=True)
 
 
 def _write(path: Path, content: Any) -> None:
