@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 import torch
 
+from tests.browser import browser
+
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
 
 pytestmark = pytest.mark.filterwarnings(
@@ -97,3 +99,12 @@ def test_the_benchmark_of_cues_runs_on_a_few_texts(run_quickly, tmp_path):
     printed = run_quickly("cues", "--out", tmp_path / "cues.json")
     assert "CountVectorizer" in printed
     assert json.loads((tmp_path / "cues.json").read_text(encoding="utf-8"))["apart"] == 0
+
+
+@browser
+def test_the_benchmark_of_the_viewer_runs_on_a_short_text(run_quickly, tmp_path):
+    printed = run_quickly("viewer", "--out", tmp_path / "viewer.json")
+    assert "all heads s" in printed
+    (row,) = json.loads((tmp_path / "viewer.json").read_text(encoding="utf-8"))["rows"]
+    assert row["requests"] == 0
+    assert row["nodes"] < 2000
