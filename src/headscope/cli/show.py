@@ -168,5 +168,5 @@ def _write_pages(trace: "hs.Trace", lens: str, layer: int | None, head: int | No
         maps.append(view(trace, lens))
     chosen = [each.sel(layer=layer, head=None if each.merged else head) for each in maps]
     for path in pages:
-        save(chosen, path, overwrite=True)  # as a figure is
+        save(chosen, path)
         print_path(path)
