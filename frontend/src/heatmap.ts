@@ -58,7 +58,7 @@ const MARGINAL = 26;
 /** Fit a map into a shape; cells are square unless the map is very long one way. */
 export function layoutHeat(shape: HeatShape, left: number, top: number, zoom: Zoom): HeatLayout {
   const marginal = shape.marginals ? MARGINAL : 0;
-  const beside = (shape.bar === "right" ? 58 : 4) + (marginal ? marginal + 8 : 0);
+  const beside = (shape.bar === "right" ? 64 : 4) + (marginal ? marginal + 8 : 0);
   const under = (shape.bar === "below" ? 34 : 2) + (marginal ? marginal + 8 : 0);
   const across = Math.max(40, shape.width - left - beside);
   const down = Math.max(40, shape.height - top - under);

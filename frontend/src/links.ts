@@ -54,7 +54,7 @@ export class Links {
   readonly element = make("div", "hs-links");
   readonly canvas: HTMLCanvasElement;
   private readonly words = make("p", "hs-note", { hidden: true });
-  private layout = { width: 0, height: 0, left: 0, right: 0, top: 18 };
+  private layout = { width: 0, height: 0, left: 0, right: 0, top: 24 };
   private map: MapData | null = null;
   private links: Link[] = [];
   private largest = 1;
@@ -84,7 +84,7 @@ export class Links {
       columns: new Set(chosen ? links.map((link) => link.column) : []),
     };
     const side = Math.min(120, width * 0.3);
-    this.layout = { width, height, left: side, right: width - side, top: 18 };
+    this.layout = { width, height, left: side, right: width - side, top: 24 };
     const context = fitCanvas(this.canvas, width, height);
     const { palette } = this.viewer;
     for (const link of links) {
@@ -102,9 +102,9 @@ export class Links {
     context.font = `11px ${FONT}`;
     context.fillStyle = palette.quiet;
     context.textAlign = "right";
-    context.fillText("query", this.layout.left - 6, 10);
+    context.fillText("query", this.layout.left - 6, 8);
     context.textAlign = "left";
-    context.fillText("key", this.layout.right + 6, 10);
+    context.fillText("key", this.layout.right + 6, 8);
   }
 
   /** Links of a few tokens are strong; those of all tokens are drawn over each other. */

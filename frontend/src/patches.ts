@@ -28,20 +28,6 @@ export function neighbor(picture: Picture, key: number, down: number, right: num
   return next < 0 ? key : next;
 }
 
-/** The mean of some rows of a map, as the weights of several queries together; NaN where all of them are masked. */
-export function meanRow(weights: Float32Array, columns: number, rows: readonly number[]): Float32Array {
-  const total = new Float32Array(columns);
-  const seen = new Uint32Array(columns);
-  for (const row of rows)
-    for (let column = 0; column < columns; column++) {
-      const weight = weights[row * columns + column]!;
-      if (weight !== weight) continue;
-      total[column]! += weight;
-      seen[column]!++;
-    }
-  return total.map((sum, column) => (seen[column] ? sum / seen[column]! : NaN));
-}
-
 /** The weight on keys that are no patch, and which these are. */
 export function outside(picture: Picture, row: Float32Array): { keys: number[]; mass: number } {
   const keys = picture.keyRow.flatMap((place, key) => (place < 0 ? [key] : []));

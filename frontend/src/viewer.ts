@@ -199,6 +199,12 @@ export class Viewer {
     return remember(this.others, name, async () => float16(await this.source.block(name)), bytes);
   }
 
+  /** What a vision model saw: RGB bytes, row after row. */
+  pixels(sheet: number = this.state.sheet): Promise<Uint8Array> {
+    const { width, height } = this.sheet(sheet).picture!;
+    return remember(this.others, `picture|${sheet}`, async () => new Uint8Array(await this.source.block(`${sheet}/picture`)), 3 * width * height);
+  }
+
   /** The names of all scalars of a sheet, each once; the same statistic of several lenses has one name. */
   scalarNames(sheet: number = this.state.sheet): string[] {
     return [...new Set(this.sheet(sheet).scalars.map((scalar) => scalar.name))];

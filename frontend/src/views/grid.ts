@@ -1,8 +1,9 @@
 /** All heads at once: layers as rows, heads as columns, with one number per head. */
-import { codeColors, drawColorBar, fillMasked, fitCanvas, FONT, makeCanvas, wordsImage } from "../canvas";
-import { parseHex, textOn } from "../colors";
+import { codeColors, drawColorBar, fillMasked, fitCanvas, fitText, FONT, makeCanvas, wordsImage } from "../canvas";
 import { make } from "../dom";
+import { classColors, describeFilter, fillLegend, filterOf, makeLegend, passes, readable, setFilter } from "../filter";
 import { formatNumber, formatScalar } from "../format";
+import { classLetters, type Filter } from "../heads";
 import { Svg } from "../svg";
 import { Tip } from "../tip";
 import type { OpenView, Scalar, Table, Thumbs, View, Viewer } from "../types";
@@ -73,6 +74,7 @@ class Grid implements OpenView {
   private readonly canvas: HTMLCanvasElement;
   private readonly overlay = make("canvas", "hs-over", { "aria-hidden": "true" });
   private readonly box: HTMLElement;
+  private readonly legend = make("div", "hs-classes", { role: "group", "aria-label": "Classes: click to show one" });
   private readonly tip: Tip;
   private layout: GridLayout | null = null;
   private thumbs: Thumbs | null = null;
@@ -85,7 +87,7 @@ class Grid implements OpenView {
   constructor(private readonly viewer: Viewer, private readonly element: HTMLElement) {
     this.canvas = makeCanvas(viewer, "All heads");
     this.box = make("div", "hs-stack", {}, this.canvas, this.overlay);
-    element.append(this.box);
+    element.append(this.legend, this.box);
     this.tip = new Tip(element);
     this.canvas.addEventListener("pointermove", (event) => this.hover(event));
     this.canvas.addEventListener("pointerleave", () => this.leave());
@@ -133,13 +135,34 @@ class Grid implements OpenView {
       (lens.merged ? [0] : sheet.heads).forEach((head, column) => {
         const scale = lens.scales[row]?.[column] ?? null;
         if (scale === null) return;
-        const colors = codeColors(table, lens.signed, scale, lens.limit);
+        const colors = codeColors(table, lens.signed, scale, lens.limit, viewer.palette.masked);
         const codes = thumbs.codes(row, column);
         const words = new Uint32Array(codes.length);
         for (let i = 0; i < codes.length; i++) words[i] = colors[codes[i]!]!;
         this.pictures.set(`${layer}|${head}`, wordsImage(words, thumbs.rows, thumbs.columns));
       });
     });
+  }
+
+  /** The number that is written on the heads; maps of whole layers have none. */
+  private scalar(): Scalar | null {
+    return this.viewer.lens().merged ? null : this.viewer.scalar();
+  }
+
+  private setFilter(filter: Filter): void {
+    const scalar = this.scalar();
+    if (!scalar) return;
+    setFilter(this.viewer, scalar, filter);
+    this.update();
+    this.viewer.announce(describeFilter(this.viewer, scalar));
+  }
+
+  /** Whether a head passes the filter of the number that is shown. */
+  private shows(): (cell: GridCell) => boolean {
+    const [scalar, { viewer }] = [this.scalar(), this];
+    if (!scalar) return () => true;
+    const pass = passes(viewer, scalar);
+    return (cell) => pass({ layer: viewer.layerIndex(cell.layer), head: viewer.headIndex(cell.head), ...viewer.value(scalar, cell.layer, cell.head) });
   }
 
   private order(): [number, number][] | null {
@@ -162,7 +185,14 @@ class Grid implements OpenView {
     context.font = `11px ${FONT}`;
     context.fillStyle = viewer.palette.quiet;
     if (!layout.flowing) this.drawAxes(context, layout);
-    for (const cell of layout.cells) this.drawCell(context, cell, layout);
+    const [shows, scalar] = [this.shows(), this.scalar()];
+    fillLegend(this.legend, scalar ? makeLegend(viewer, scalar, (filter) => this.setFilter(filter)) : []);
+    for (const cell of layout.cells) {
+      context.globalAlpha = shows(cell) ? 1 : 0.12;
+      this.drawCell(context, cell, layout);
+      if (shows(cell)) this.drawNumber(context, cell, layout);
+    }
+    context.globalAlpha = 1;
     this.drawLegend(context, layout);
     this.mark();
   }
@@ -190,7 +220,6 @@ class Grid implements OpenView {
     if (picture) {
       context.imageSmoothingEnabled = picture.width > w * 2;
       context.drawImage(picture, cell.x, cell.y, w, h);
-      if (this.viewer.sheet().visible === "causal") this.drawCausal(context, cell, w, h);
     } else fillMasked(context, cell.x, cell.y, w, h, palette);
     context.strokeStyle = palette.faint;
     context.lineWidth = 1;
@@ -202,49 +231,30 @@ class Grid implements OpenView {
       context.textBaseline = "alphabetic";
       context.fillText(this.viewer.headName(cell.layer, cell.head), cell.x, cell.y - 4);
     }
-    this.drawNumber(context, cell, layout);
-  }
-
-  /** Keys after the query are masked, not zero. */
-  private drawCausal(context: CanvasRenderingContext2D, cell: GridCell, w: number, h: number): void {
-    const { rows, columns } = this.thumbs!;
-    context.fillStyle = this.viewer.palette.masked;
-    context.beginPath();
-    context.moveTo(cell.x + w / columns, cell.y);
-    context.lineTo(cell.x + w, cell.y);
-    context.lineTo(cell.x + w, cell.y + h - h / rows);
-    context.closePath();
-    context.fill();
   }
 
   private drawNumber(context: CanvasRenderingContext2D, cell: GridCell, layout: GridLayout): void {
-    const scalar = this.viewer.scalar();
-    if (!scalar || this.viewer.lens().merged) return;
-    const { value } = this.viewer.value(scalar, cell.layer, cell.head);
-    if (value === null) return;
+    const scalar = this.scalar();
+    const value = scalar ? this.viewer.value(scalar, cell.layer, cell.head).value : null;
+    if (!scalar || value === null) return;
+    if (scalar.classes) return this.drawClass(context, scalar, value, cell, layout);
     const { palette } = this.viewer;
     const [w, h] = layout.size;
-    const color = scalar.classes ? palette.classes[value % palette.classes.length]! : palette.background;
-    if (w >= 34) {
-      const text = scalar.classes ? shortClass(scalar.classes[value] ?? "–", w) : formatNumber(value, 2);
-      context.font = `600 11px ${FONT}`;
-      const width = Math.min(w, context.measureText(text).width + 8);
-      context.fillStyle = color;
-      context.globalAlpha = scalar.classes ? 1 : 0.86;
-      context.fillRect(cell.x + w - width, cell.y + h - 16, width, 16);
-      context.globalAlpha = 1;
-      context.fillStyle = scalar.classes ? textOn(parseHex(color)) : palette.ink;
-      context.textAlign = "right";
-      context.textBaseline = "middle";
-      context.fillText(text, cell.x + w - 4, cell.y + h - 7.5, w - 4);
-    } else if (scalar.classes) {
-      context.fillStyle = color;
-      context.fillRect(cell.x + w * 0.6, cell.y + h * 0.6, w * 0.4, h * 0.4);
-    } else {
-      const [low, high] = rangeOf(scalar);
-      context.fillStyle = palette.negative;
-      context.fillRect(cell.x, cell.y + h - 3, w * (high > low ? (value - low) / (high - low) : 1), 3);
-    }
+    if (w >= 34) return drawBadge(context, formatNumber(value, 2), [cell.x + w, cell.y + h], w, palette.background, palette.ink, 0.86);
+    const [low, high] = rangeOf(scalar);
+    context.fillStyle = palette.negative;
+    context.fillRect(cell.x, cell.y + h - 3, w * (high > low ? (value - low) / (high - low) : 1), 3);
+  }
+
+  /** The letter of a class, and its name where there is room. */
+  private drawClass(context: CanvasRenderingContext2D, scalar: Scalar, value: number, cell: GridCell, layout: GridLayout): void {
+    const [w, h] = layout.size;
+    const letter = classLetters(scalar.classes!)[value] ?? "?";
+    const whole = `${letter} ${readable(scalar.classes![value] ?? "")}`;
+    const { color, ink } = classColors(this.viewer, value);
+    context.font = `600 11px ${FONT}`;
+    const text = context.measureText(whole).width <= w - 8 ? whole : letter;
+    drawBadge(context, text, [cell.x + w, cell.y + h], w, color, ink);
   }
 
   private drawLegend(context: CanvasRenderingContext2D, layout: GridLayout): void {
@@ -253,7 +263,8 @@ class Grid implements OpenView {
     drawColorBar(context, [x, y, 120, 9], this.viewer.colors(lens.signed), lens.limit, lens.signed, this.viewer.palette, (value) => formatNumber(value, 2));
     context.textAlign = "left";
     context.textBaseline = "middle";
-    context.fillText(`${lens.quantity}; one scale for all heads`, x + 132, y + 5);
+    const room = parseFloat(this.canvas.style.width) - x - 132;
+    context.fillText(fitText(context, `${lens.quantity}; one scale for all heads`, room), x + 132, y + 5);
   }
 
   private mark(): void {
@@ -314,6 +325,11 @@ class Grid implements OpenView {
       viewer.set({ view: "head" });
       return true;
     }
+    const scalar = this.scalar();
+    if (event.key === "Escape" && scalar && filterOf(viewer, scalar).kind !== "all") {
+      this.setFilter({ kind: "all" });
+      return true;
+    }
     const steps: Record<string, number> = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -(layout?.columns ?? 1), ArrowDown: layout?.columns ?? 1 };
     const by = steps[event.key];
     if (!layout?.flowing || by === undefined) return false;
@@ -354,13 +370,13 @@ class Grid implements OpenView {
       sheet.heads.forEach((head, i) => svg.text(layout.cells[i]!.x + w / 2, 13, `H${head}`, { ...quiet, "text-anchor": "middle" }));
       sheet.layers.forEach((layer, i) => svg.text(2, layout.cells[i * layout.columns]!.y + h / 2 + 4, `L${layer}`, quiet));
     }
-    const scalar = viewer.lens().merged ? null : viewer.scalar();
+    const [scalar, shows] = [this.scalar(), this.shows()];
     for (const cell of layout.cells) {
       const picture = this.pictures.get(`${cell.layer}|${cell.head}`);
-      if (picture) svg.image(cell.x, cell.y, w, h, picture);
+      if (picture && shows(cell)) svg.image(cell.x, cell.y, w, h, picture);
       svg.rect(cell.x, cell.y, w, h, { fill: "none", stroke: palette.faint });
       if (layout.flowing) svg.text(cell.x, cell.y - 4, viewer.headName(cell.layer, cell.head), quiet);
-      if (scalar && w >= 34) svg.text(cell.x + w - 4, cell.y + h - 4, formatScalar(scalar, viewer.value(scalar, cell.layer, cell.head).value, 2), { "font-size": 11, fill: palette.ink, "text-anchor": "end" });
+      if (scalar && w >= 34 && shows(cell)) writeNumber(svg, viewer, scalar, cell, layout);
     }
     const lens = viewer.lens();
     svg.text(layout.left, layout.height + 22, `${lens.quantity}: ${formatNumber(lens.signed ? -lens.limit : 0, 2)} to ${formatNumber(lens.limit, 2)}`, quiet);
@@ -375,15 +391,15 @@ class Grid implements OpenView {
     const { viewer } = this;
     const [sheet, lens, { state }] = [viewer.sheet(), viewer.lens(), viewer];
     const all = lens.merged ? `${sheet.layers.length} layers` : `${sheet.layers.length * sheet.heads.length} heads`;
-    const scalar = viewer.scalar();
-    const over = scalar && !lens.merged ? ` Numbers: ${scalar.label}${scalar.n ? ` (${scalar.n})` : ""}.` : "";
+    const scalar = this.scalar();
+    const filtered = scalar && filterOf(viewer, scalar).kind !== "all" ? ` Shown: ${describeFilter(viewer, scalar)}` : "";
+    const over = scalar ? ` ${scalar.classes ? "Letters" : "Numbers"}: ${scalar.label}${scalar.n ? ` (${scalar.n})` : ""}.${filtered}` : "";
     return [`All ${all}: ${lens.quantity}.${over} Outlined: ${viewer.headName(state.layer, state.head)}; click or press Enter to open it.`, lens.note].filter(Boolean).join(" ");
   }
 
   destroy(): void {
     this.ask = -1;
-    this.tip.element.remove();
-    this.box.remove();
+    for (const part of [this.legend, this.box, this.tip.element]) part.remove();
   }
 }
 
@@ -397,8 +413,30 @@ export function shortName(scalar: Scalar): string {
   return scalar.label.replace(/\s*\(.*\)$/, "");
 }
 
-function shortClass(name: string, width: number): string {
-  return name.length * 6.5 > width - 6 ? name.slice(0, Math.max(1, Math.floor((width - 8) / 7))) : name;
+/** Text on a small box whose lower right corner is at a place, no wider than `width`. */
+function drawBadge(context: CanvasRenderingContext2D, text: string, [right, bottom]: [number, number], width: number, back: string, ink: string, alpha = 1): void {
+  const size = Math.min(11, width - 2);
+  context.font = `600 ${size}px ${FONT}`;
+  const [wide, high] = [Math.min(width, context.measureText(text).width + Math.min(8, size - 3)), size + 5];
+  context.globalAlpha = alpha;
+  context.fillStyle = back;
+  context.fillRect(right - wide, bottom - high, wide, high);
+  context.globalAlpha = 1;
+  context.fillStyle = ink;
+  context.textAlign = "center";
+  context.textBaseline = "middle";
+  context.fillText(text, right - wide / 2, bottom - high / 2 + 0.5, wide);
+}
+
+function writeNumber(svg: Svg, viewer: Viewer, scalar: Scalar, cell: GridCell, layout: GridLayout): void {
+  const { value } = viewer.value(scalar, cell.layer, cell.head);
+  if (value === null) return;
+  const [right, bottom] = [cell.x + layout.size[0], cell.y + layout.size[1]];
+  const text = scalar.classes ? classLetters(scalar.classes)[value]! : formatNumber(value, 2);
+  const { color, ink } = scalar.classes ? classColors(viewer, value) : { color: viewer.palette.background, ink: viewer.palette.ink };
+  const wide = 6.6 * text.length + 8;
+  svg.rect(right - wide, bottom - 16, wide, 16, { fill: color, "fill-opacity": scalar.classes ? 1 : 0.86 });
+  svg.text(right - wide / 2, bottom - 4, text, { "font-size": 11, "font-weight": 600, fill: ink, "text-anchor": "middle" });
 }
 
 export const gridView: View = {

@@ -3,6 +3,7 @@ import { make, makeButton } from "../dom";
 import { formatNumber, formatWeight, quote } from "../format";
 import { type Cell, derive, HeatMap, type Zoom } from "../heatmap";
 import { findLinks, Links } from "../links";
+import { PatchPicture, spread } from "../picture";
 import { readChosen, readHidden, readMeans, readShare, sumChosen } from "../reading";
 import { selectedUnits, selectUnit, stepUnit } from "../selection";
 import { Strip } from "../strip";
@@ -27,6 +28,7 @@ class Head implements OpenView {
   private readonly links: Links;
   private readonly queryStrip: Strip;
   private readonly keyStrip: Strip;
+  private readonly picture: PatchPicture;
   private readonly notice = make("p", "hs-notice", { hidden: true });
   private readonly wholeButton: HTMLButtonElement;
   private readonly tip: Tip;
@@ -48,15 +50,25 @@ class Head implements OpenView {
     this.links = new Links(viewer);
     this.queryStrip = new Strip(viewer, "Query tokens");
     this.keyStrip = new Strip(viewer, "Key tokens");
+    this.picture = new PatchPicture(viewer, (token) => viewer.set({ tokens: [token] }));
     this.wholeButton = makeButton("Whole map", () => this.resetZoom(), { hidden: true });
     const main = make("div", "hs-main", {}, make("div", "hs-column", {}, this.heat.element, this.wholeButton), this.links.element);
-    this.box.append(this.notice, this.queryStrip.element, this.keyStrip.element, main);
+    this.box.append(this.notice, this.picture.element, this.queryStrip.element, this.keyStrip.element, main);
     element.append(this.box);
     this.tip = new Tip(element);
     this.listenHeat();
     this.listenTokens(this.queryStrip.canvas, (event) => this.hitStrip(event, this.queryStrip, "query"));
     this.listenTokens(this.keyStrip.canvas, (event) => this.hitStrip(event, this.keyStrip, "key"));
     this.listenTokens(this.links.canvas, (event) => this.links.hit(event));
+    for (const canvas of this.picture.canvases) this.listenTokens(canvas, (event) => this.hitPatch(event));
+  }
+
+  /** A patch stands for a token of the state's side; of attention between two inputs, patches are keys. */
+  private hitPatch(event: MouseEvent): { side: "query" | "key"; index: number } | null {
+    const token = this.picture.hit(event);
+    const side = this.viewer.sheet().keys ? "key" : this.viewer.state.side;
+    const index = (side === "query" ? this.map?.queries : this.map?.keys)?.findIndex((unit) => unit.tokens.includes(token)) ?? -1;
+    return index < 0 ? null : { side, index };
   }
 
   /** On one strip for both sides, the side is the one of the state. */
@@ -173,6 +185,7 @@ class Head implements OpenView {
     const [map, base] = await Promise.all([
       viewer.map(sheet, lens, layer, head),
       this.difference && otherLens(viewer) ? viewer.map(sheet, otherLens(viewer), layer, head) : null,
+      viewer.sheet().picture ? this.picture.load() : null,
     ]);
     if (ask !== this.ask || !this.alive) return;
     const shape = [sheet, words, special, start, count].join("|");
@@ -200,6 +213,7 @@ class Head implements OpenView {
     this.notice.textContent = map.missing ?? "";
     for (const part of [this.heat.element, this.links.element, this.queryStrip.element]) part.hidden = map.missing !== null;
     const cross = this.viewer.sheet().keys !== null;
+    this.picture.element.hidden = !this.viewer.sheet().picture || map.missing !== null;
     this.keyStrip.element.hidden = !cross || map.missing !== null;
     this.wholeButton.hidden = !this.zoom;
     if (map.missing) return;
@@ -243,6 +257,7 @@ class Head implements OpenView {
     const sums = indices.length ? sumChosen(map, this.weights, indices, side) : columns;
     const largest = Math.max(limit, indices.length > 1 ? maxSize(sums) : 0);
     this.drawStrips(side, indices, sums, indices.length ? largest : maxSize(columns));
+    this.drawPicture(side, indices, sums);
     const chosen = indices.length ? (side === "query" ? { rows: indices } : { columns: indices }) : null;
     const long = Math.max(map.rows, map.columns) > ALL_LINKS;
     const links = !chosen && long ? [] : findLinks(map, this.weights, this.viewer.state.mass, chosen);
@@ -253,6 +268,19 @@ class Head implements OpenView {
     const height = Math.min(Math.max(heatHeight - 10, Math.min(600, 18 * Math.max(map.rows, map.columns) + 24)), 640);
     this.links.draw(map, links, limit, space, height, chosen);
     this.links.note(!chosen && long ? "Point at a token, or select one, to see its links." : "");
+  }
+
+  /** The weights of the other side's tokens on their patches; of attention between two inputs, those of the keys. */
+  private drawPicture(side: "query" | "key", indices: readonly number[], sums: Float32Array): void {
+    const map = this.map!;
+    const sheet = this.viewer.sheet();
+    if (!sheet.picture) return;
+    const fromKeys = side === "key" && indices.length > 0;
+    const values = fromKeys && sheet.keys ? derive(this.weights, map.rows, map.columns).columns : sums;
+    const weights = spread(values, fromKeys && !sheet.keys ? map.queries : map.keys, sheet.picture.keyRow.length);
+    const own = side === "query" ? (sheet.keys ? [] : map.queries) : map.keys;
+    const chosen = new Set(indices.flatMap((index) => own[index]?.tokens ?? []));
+    this.picture.draw(weights, chosen, this.signed(), Math.max(280, this.element.clientWidth));
   }
 
   private drawStrips(side: "query" | "key", indices: readonly number[], sums: Float32Array, limit: number): void {
@@ -343,17 +371,24 @@ class Head implements OpenView {
     const { viewer } = this;
     const [heatWidth, heatHeight] = this.heat.layout?.total ?? [0, 0];
     const [linksWidth, linksHeight] = this.links.size();
-    const svg = new Svg(heatWidth + linksWidth + 40, Math.max(heatHeight, linksHeight) + 40, viewer.palette.background, this.describe());
+    const [pictureWidth, pictureHeight] = viewer.sheet().picture ? this.picture.total() : [0, 0];
+    const below = Math.max(heatHeight, linksHeight) + 40;
+    const svg = new Svg(Math.max(heatWidth + linksWidth + 40, pictureWidth + 16), below + (pictureHeight ? pictureHeight + 12 : 0), viewer.palette.background, this.describe());
     svg.text(8, 20, `${viewer.headName()} · ${this.quantity()}`, { "font-size": 14, "font-weight": 600, fill: viewer.palette.ink });
     this.heat.vectors(svg, 8, 32);
     this.links.vectors(svg, heatWidth + 28, 32);
+    if (pictureHeight) this.picture.vectors(svg, 8, below);
     return svg.toString();
   }
 
   python(): string {
-    const { lens, layer, head } = this.viewer.state;
-    const merged = this.viewer.lens().merged ? "" : `, head=${head}`;
-    return `hs.draw(maps, "matrix", lens=${JSON.stringify(lens)}, layer=${layer}${merged})`;
+    const { viewer } = this;
+    const { lens, layer, head, side, tokens } = viewer.state;
+    const merged = viewer.lens().merged ? "" : `, head=${head}`;
+    const options = `lens=${JSON.stringify(lens)}, layer=${layer}${merged}`;
+    const query = side === "query" && tokens.length ? `query=${tokens[0]}` : "mean=True";
+    const overlay = viewer.sheet().picture ? `\nhs.draw(maps, "overlay", ${options}, ${query})` : "";
+    return `hs.draw(maps, "matrix", ${options})${overlay}`;
   }
 
   describe(): string {

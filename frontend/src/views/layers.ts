@@ -137,7 +137,7 @@ class Layers implements OpenView {
   private target(): number {
     const { state } = this.viewer;
     const sheet = this.viewer.sheet();
-    const chosen = state.side === "query" ? state.tokens[0] : undefined;
+    const chosen = state.side === "query" || !sheet.keys ? state.tokens[0] : undefined;
     return chosen ?? (sheet.visible === "causal" ? sheet.queries.text.length - 1 : 0);
   }
 

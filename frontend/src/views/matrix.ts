@@ -1,15 +1,16 @@
 /** One number of every head: layers down, heads across, with means of layers, or how many heads each class has. */
 import { fitCanvas, fitText, FONT, makeCanvas } from "../canvas";
-import { parseHex, type Rgb, textOn } from "../colors";
-import { make, makeButton, setOptions } from "../dom";
+import { type Rgb, textOn } from "../colors";
+import { make, setOptions } from "../dom";
+import { classColors, describeFilter, fillLegend, filterOf, makeLegend, passes, readable, setFilter } from "../filter";
 import { count, formatNumber, formatScalar } from "../format";
-import { classCounts, classLetters, type Filter, type HeadCell, layerMeans, listCells, makeFilter, numberFormat, rowOrder, sortCells, valueRange } from "../heads";
+import { classCounts, classLetters, type Filter, type HeadCell, layerMeans, listCells, numberFormat, rowOrder, sortCells, valueRange } from "../heads";
 import { headsCall } from "../python";
 import { CanvasSurface, paintColorBar, type Surface, toSvg } from "../surface";
 import { Tip } from "../tip";
 import type { OpenView, Scalar, State, Table, View, Viewer } from "../types";
 
-const [LEFT, TOP, GAP, SIDE, LEGEND] = [38, 24, 26, 210, 52];
+const [LEFT, TOP, GAP, SIDE, LEGEND] = [38, 24, 26, 210, 36];
 const [LARGEST, SMALLEST] = [{ width: 64, height: 38 }, 7];
 
 /** Where cells are, in CSS pixels. `order` gives the head indices of each row from left to right. */
@@ -24,15 +25,15 @@ export interface MatrixLayout {
 }
 
 /** Fit a table of so many rows and columns into a width and, as far as its rows stay in their range, a height. */
-export function layoutMatrix(order: number[][], width: number, height: number, [least, most] = [18, LARGEST.height]): MatrixLayout {
+export function layoutMatrix(order: number[][], width: number, height: number, { least = 18, most = LARGEST.height, below = LEGEND } = {}): MatrixLayout {
   const columns = Math.max(1, ...order.map((row) => row.length));
   const side = width < 560 ? 110 : SIDE;
   const across = Math.min(LARGEST.width, (width - LEFT - GAP - side) / columns);
-  const down = Math.min(most, across, Math.max(least, (height - TOP - LEGEND) / order.length));
+  const down = Math.min(most, across, Math.max(least, (height - TOP - below) / order.length));
   const cell: [number, number] = [Math.max(SMALLEST, across), Math.max(SMALLEST, down)];
   const x = LEFT + columns * cell[0] + GAP;
   const legend = TOP + order.length * cell[1] + 14;
-  return { width: x + side, height: legend + LEGEND, cell, order, side: { x, width: side }, legend };
+  return { width: x + side, height: legend + below, cell, order, side: { x, width: side }, legend };
 }
 
 /** The indices of the layer and head at a point; in the bars beside them the layer only; null elsewhere. */
@@ -58,8 +59,6 @@ export function frameCell(surface: Surface, layout: MatrixLayout, layer: number,
   const [w, h] = layout.cell;
   if (column >= 0) surface.frame(LEFT + column * w, TOP + layer * h, w - 1, h - 1, color, line);
 }
-
-const filters = new WeakMap<Viewer, { of: string; filter: Filter }>();
 
 class Matrix implements OpenView {
   private readonly canvas: HTMLCanvasElement;
@@ -102,18 +101,15 @@ class Matrix implements OpenView {
   }
 
   private get filter(): Filter {
-    const kept = filters.get(this.viewer);
-    return kept?.of === this.filterKey() ? kept.filter : { kind: "all" };
-  }
-
-  private filterKey(): string {
-    return `${this.viewer.state.sheet} ${this.scalar()?.name} ${this.scalar()?.lens}`;
+    return filterOf(this.viewer, this.scalar()!);
   }
 
   private setFilter(filter: Filter): void {
-    filters.set(this.viewer, { of: this.filterKey(), filter });
+    const scalar = this.scalar()!;
+    setFilter(this.viewer, scalar, filter);
+    this.viewer.set({ scalar: scalar.name });
     this.update();
-    this.viewer.announce(this.describeFilter());
+    this.viewer.announce(describeFilter(this.viewer, scalar));
   }
 
   update(): void {
@@ -123,7 +119,7 @@ class Matrix implements OpenView {
     const width = Math.max(320, this.element.clientWidth);
     const sorted = this.viewer.state.sort === "scalar" && !scalar.classes;
     const space = (this.viewer.options.height ?? Math.max(420, window.innerHeight)) - (this.viewer.options.height ? 110 : 270);
-    this.layout = layoutMatrix(scalar.values.map((row) => rowOrder(row, sorted)), width, space);
+    this.layout = layoutMatrix(scalar.values.map((row) => rowOrder(row, sorted)), width, space, scalar.classes ? { below: 0 } : {});
     const context = fitCanvas(this.canvas, this.layout.width, this.layout.height);
     paintMatrix(new CanvasSurface(context, this.viewer.palette), this.picture(scalar));
     this.mark();
@@ -135,7 +131,7 @@ class Matrix implements OpenView {
     const { viewer } = this;
     const sheet = viewer.sheet();
     const heads = scalar.values[0]?.length === sheet.heads.length ? sheet.heads : [];
-    return { viewer, scalar, layout: this.layout!, layers: sheet.layers, heads, passes: makeFilter(this.filter, scalar), sorted: viewer.state.sort === "scalar" && !scalar.classes };
+    return { viewer, scalar, layout: this.layout!, layers: sheet.layers, heads, passes: passes(viewer, scalar), sorted: viewer.state.sort === "scalar" && !scalar.classes };
   }
 
   private fillControls(scalar: Scalar): void {
@@ -145,26 +141,7 @@ class Matrix implements OpenView {
     setOptions(this.order, [["layer", "by number of the head"], ["scalar", "largest first, in each layer"]], viewer.state.sort);
     this.order.parentElement!.hidden = scalar.classes !== null || (scalar.values[0]?.length ?? 0) < 2;
     setOptions(this.shown, filterOptions(scalar), writeFilter(this.filter));
-    this.fillLegend(scalar);
-  }
-
-  private fillLegend(scalar: Scalar): void {
-    const { palette } = this.viewer;
-    this.legend.hidden = !scalar.classes;
-    if (!scalar.classes) return;
-    const letters = classLetters(scalar.classes);
-    const totals = classCounts([scalar.values.flat()], scalar.classes.length)[0]!;
-    const { filter } = this;
-    this.legend.replaceChildren(...scalar.classes.map((name, index) => {
-      const chosen = filter.kind === "class" && filter.index === index;
-      const badge = make("span", "hs-badge", { "aria-hidden": "true" }, letters[index]!);
-      const color = palette.classes[index % palette.classes.length]!;
-      badge.style.background = color;
-      badge.style.color = textOn(parseHex(color));
-      const button = makeButton("", () => this.setFilter(chosen ? { kind: "all" } : { kind: "class", index, layer: null }), { "aria-pressed": String(chosen) });
-      button.append(badge, `${readable(name)} ${totals[index]}`);
-      return button;
-    }));
+    fillLegend(this.legend, scalar.classes ? makeLegend(viewer, scalar, (filter) => this.setFilter(filter)) : []);
   }
 
   private mark(): void {
@@ -287,7 +264,7 @@ class Matrix implements OpenView {
     const scalar = this.scalar()!;
     const sheet = this.viewer.sheet();
     const single = scalar.values[0]?.length !== sheet.heads.length;
-    const cells = listCells(scalar).filter(makeFilter(this.filter, scalar));
+    const cells = listCells(scalar).filter(passes(this.viewer, scalar));
     const sorted = this.viewer.state.sort === "scalar" && !scalar.classes ? sortCells(cells) : cells;
     const limits = scalar.low && scalar.high ? ["low", "high"] : [];
     const rows = sorted.map((cell) => [
@@ -298,30 +275,18 @@ class Matrix implements OpenView {
       ...(scalar.n ? [scalar.n.replace(/^n = /, "")] : []),
     ]);
     const columns = ["layer", ...(single ? [] : ["head"]), fullLabel(scalar), ...limits, ...(scalar.n ? ["n"] : [])];
-    return { caption: `${fullLabel(scalar)}. ${this.describeFilter()}`, columns, rows };
+    return { caption: `${fullLabel(scalar)}. ${describeFilter(this.viewer, scalar)}`, columns, rows };
   }
 
   async svg(): Promise<string> {
     const { layout, viewer } = this;
     const scalar = this.scalar();
     if (!layout || !scalar) return "";
-    return toSvg(layout.width, layout.height, viewer.palette, this.describe(), (surface) => paintMatrix(surface, this.picture(scalar), true));
+    return toSvg(layout.width, layout.height + (scalar.classes ? LEGEND : 0), viewer.palette, this.describe(), (surface) => paintMatrix(surface, this.picture(scalar), true));
   }
 
   python(): string {
     return headsCall(this.viewer.sheet(), this.scalar()!);
-  }
-
-  private describeFilter(): string {
-    const scalar = this.scalar()!;
-    const cells = listCells(scalar);
-    const shown = cells.filter(makeFilter(this.filter, scalar)).length;
-    const { filter } = this;
-    if (filter.kind === "all") return `All ${count(cells.length, "head")}.`;
-    const layer = filter.kind === "class" && filter.layer !== null ? ` in layer ${this.viewer.sheet().layers[filter.layer]}` : "";
-    const words = { highest: "the highest tenth", lowest: "the lowest tenth", nonzero: "those whose interval leaves out 0" };
-    const what = filter.kind === "class" ? `those of the class ${readable(scalar.classes![filter.index]!)}${layer}` : words[filter.kind];
-    return `${shown} of ${count(cells.length, "head")}: ${what}.`;
   }
 
   describe(): string {
@@ -331,7 +296,7 @@ class Matrix implements OpenView {
     const known = sortCells(all).filter((cell) => cell.value !== null);
     const n = scalar.n ? `, ${scalar.n}` : "";
     const missing = all.length - known.length;
-    const rest = `${missing ? ` Hatched: no value (${missing}).` : ""}${this.filter.kind === "all" ? "" : ` Shown: ${this.describeFilter()}`}`;
+    const rest = `${missing ? ` Hatched: no value (${missing}).` : ""}${this.filter.kind === "all" ? "" : ` Shown: ${describeFilter(this.viewer, scalar)}`}`;
     if (!known.length) return `${fullLabel(scalar)}${n}.${rest}`;
     if (scalar.classes) {
       const totals = classCounts([scalar.values.flat()], scalar.classes.length)[0]!;
@@ -355,10 +320,6 @@ function field(label: string, select: HTMLSelectElement): HTMLElement {
 function describeValue(scalar: Scalar, cell: HeadCell): string {
   const value = scalar.classes ? readable(formatScalar(scalar, cell.value)) : formatNumber(cell.value);
   return cell.low !== null && cell.high !== null ? `${value} (${formatNumber(cell.low)} to ${formatNumber(cell.high)})` : value;
-}
-
-function readable(name: string): string {
-  return name.replace("vertical_diagonal", "vertical + diagonal").replaceAll("_", " ");
 }
 
 function shortLabel(scalar: Scalar): string {
@@ -457,9 +418,9 @@ function paintClassCell({ viewer, scalar, layout }: MatrixPicture): (surface: Su
   const letters = classLetters(scalar.classes!);
   const size = Math.min(13, layout.cell[1] - 4, layout.cell[0] - 2);
   return (surface, cell, x, y, w, h) => {
-    const color = viewer.palette.classes[cell.value! % viewer.palette.classes.length]!;
+    const { color, ink } = classColors(viewer, cell.value!);
     surface.rect(x, y, w, h, color);
-    if (size >= 6) surface.text(x + w / 2, y + h / 2, letters[cell.value!] ?? "?", { size, bold: true, color: textOn(parseHex(color)), align: "center" });
+    if (size >= 6) surface.text(x + w / 2, y + h / 2, letters[cell.value!] ?? "?", { size, bold: true, color: ink, align: "center" });
   };
 }
 
@@ -496,14 +457,14 @@ function paintStacks(surface: Surface, { viewer, scalar, layout, passes }: Matri
     counts.forEach((each, index) => {
       const width = total ? (each / total) * layout.side.width : 0;
       if (!width) return;
-      const color = palette.classes[index % palette.classes.length]!;
+      const { color, ink } = classColors(viewer, index);
       const shown = passes({ layer, head: 0, value: index, low: null, high: null });
       const box = [x, y + (h - thick) / 2, Math.max(0.5, width - 1), thick] as const;
       if (shown) surface.rect(...box, color);
       else surface.frame(box[0] + 0.5, box[1] + 0.5, Math.max(0, box[2] - 1), thick - 1, palette.faint);
       const text = `${letters[index]} ${each}`;
       const fits = width >= 6.5 * text.length + 4 ? text : width >= 11 ? letters[index]! : "";
-      if (fits && thick >= 10) surface.text(x + width / 2, y + h / 2, fits, { color: shown ? textOn(parseHex(color)) : palette.quiet, align: "center" });
+      if (fits && thick >= 10) surface.text(x + width / 2, y + h / 2, fits, { color: shown ? ink : palette.quiet, align: "center" });
       x += width;
     });
   });
@@ -517,8 +478,9 @@ function paintLegend(surface: Surface, { viewer, scalar, layout }: MatrixPicture
     const letters = classLetters(scalar.classes);
     let x = LEFT;
     scalar.classes.forEach((name, index) => {
-      surface.rect(x, y, 16, 16, palette.classes[index % palette.classes.length]!);
-      surface.text(x + 8, y + 8, letters[index]!, { bold: true, color: textOn(parseHex(palette.classes[index % palette.classes.length]!)), align: "center" });
+      const { color, ink } = classColors(viewer, index);
+      surface.rect(x, y, 16, 16, color);
+      surface.text(x + 8, y + 8, letters[index]!, { bold: true, color: ink, align: "center" });
       surface.text(x + 22, y + 8, readable(name), { color: palette.ink });
       x += 38 + 6.4 * readable(name).length;
     });

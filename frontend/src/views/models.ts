@@ -140,7 +140,7 @@ class Models implements OpenView {
     const { viewer } = this;
     const rows = scalar.values.length;
     const width = Math.min(WIDEST, Math.max(320, this.element.clientWidth));
-    this.layout = layoutMatrix(scalar.values.map((row) => rowOrder(row, false)), width, Math.min(TALLEST, rows * ROW + 76), [9, ROW]);
+    this.layout = layoutMatrix(scalar.values.map((row) => rowOrder(row, false)), width, Math.min(TALLEST, rows * ROW + 76), { least: 9, most: ROW });
     const context = fitCanvas(this.canvas, this.layout.width, this.layout.height);
     paintMatrix(new CanvasSurface(context, viewer.palette), this.picture(scalar));
     const over = new CanvasSurface(fitCanvas(this.overlay, this.layout.width, this.layout.height), viewer.palette);
