@@ -1,5 +1,5 @@
 /** Drawing on canvas: sharp on every screen, weights as images, hatching of masked cells, text that fits. */
-import type { ColorTable, Palette } from "./colors";
+import { type ColorTable, type Palette, parseHex, toWord } from "./colors";
 import { make } from "./dom";
 
 export const FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'DejaVu Sans', sans-serif";
@@ -36,9 +36,10 @@ export function fitCanvas(canvas: HTMLCanvasElement, width: number, height: numb
   return context;
 }
 
-/** Where to look for a color: the colors of all 256 codes of a head's small picture. */
-export function codeColors(table: ColorTable, signed: boolean, scale: number, limit: number): Uint32Array {
+/** Where to look for a color: the colors of all 256 codes of a head's small picture; one of them says that it is masked. */
+export function codeColors(table: ColorTable, signed: boolean, scale: number, limit: number, masked: string): Uint32Array {
   return Uint32Array.from({ length: 256 }, (_, byte) => {
+    if (byte === (signed ? 128 : 1)) return toWord(parseHex(masked));
     const code = signed && byte > 127 ? byte - 256 : byte;
     const weight = signed ? Math.sign(code) * scale * (code / 127) ** 2 : scale * (code / 255) ** 2;
     return table.words[tableIndex(weight, limit, signed)]!;

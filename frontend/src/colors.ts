@@ -47,7 +47,7 @@ export function colorTable(theme: Theme, signed: boolean): ColorTable {
 function makeTable(stops: readonly string[]): ColorTable {
   const parsed = stops.map(parseHex);
   const rgb = Array.from({ length: 256 }, (_, i) => blend(parsed, i / 255));
-  const words = Uint32Array.from(rgb, ([r, g, b]) => ((255 << 24) | (b << 16) | (g << 8) | r) >>> 0);
+  const words = Uint32Array.from(rgb, toWord);
   const at = (share: number): Rgb => rgb[Math.max(0, Math.min(255, Math.round(share * 255)))]!;
   return { words, rgb: at, css: (share) => `rgb(${at(share).join(" ")})` };
 }
@@ -58,6 +58,11 @@ function blend(stops: readonly Rgb[], share: number): Rgb {
   const [a, b] = [stops[low]!, stops[low + 1]!];
   const mix = (i: 0 | 1 | 2): number => Math.round(a[i] + (b[i] - a[i]) * (place - low));
   return [mix(0), mix(1), mix(2)];
+}
+
+/** RGBA bytes of an opaque color in one word. */
+export function toWord([r, g, b]: Rgb): number {
+  return ((255 << 24) | (b << 16) | (g << 8) | r) >>> 0;
 }
 
 /** Red, green and blue of `#rrggbb`. */

@@ -9,6 +9,7 @@ from hypothesis.extra.numpy import arrays
 from headscope.viewer.encode import (
     THUMB_BYTES,
     THUMB_STEPS,
+    decode_thumbnail,
     decode_weights,
     encode_thumbnail,
     encode_weights,
@@ -76,6 +77,17 @@ def test_a_thumbnail_keeps_the_weight_of_largest_size_with_its_sign():
 @pytest.mark.parametrize("maps", [1, 72, 144, 1024, 4096])
 def test_all_thumbnails_fit_what_is_sent_first(maps):
     assert maps * thumb_side(maps, 2048) ** 2 <= THUMB_BYTES
+
+
+@pytest.mark.parametrize("signed", [False, True])
+def test_a_thumbnail_tells_what_is_masked_from_zero_and_from_any_weight(signed):
+    roots = np.linspace(-1 if signed else 0, 1, 1001)
+    weights = np.sign(roots) * roots**2
+    for seen in (True, False):
+        visible = np.full(weights.shape, seen)
+        shares = decode_thumbnail(encode_thumbnail(weights, 1.0, signed=signed, visible=visible), signed=signed)
+        assert np.isnan(shares).all() != seen
+        assert np.isnan(shares).any() != seen
 
 
 @pytest.mark.parametrize("signed", [False, True])

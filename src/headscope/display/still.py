@@ -16,7 +16,7 @@ from headscope.display.notebook import ShownOnce
 from headscope.display.state import count_tokens
 from headscope.plotting.selection import format_range
 from headscope.reporting.markup import to_html
-from headscope.viewer.encode import Array, decode_weights, shrink
+from headscope.viewer.encode import Array, decode_thumbnail
 from headscope.viewer.page import write_viewer_page
 from headscope.viewer.source import Source
 
@@ -83,27 +83,12 @@ def picture_sheet(source: Source, sheet: int, lens: str) -> tuple[bytes, int, st
 
 def read_thumbs(source: Source, sheet: int, lens: int) -> Array:
     """Return the thumbnails of a lens, `layer head row column`; NaN where nothing is visible, or without a map."""
-    facts = source.header()["sheets"][sheet]
-    shown = facts["lenses"][lens]
-    rows, columns = shown["thumbs"]["rows"], shown["thumbs"]["columns"]
+    shown = source.header()["sheets"][sheet]["lenses"][lens]
     scales = np.array(shown["scales"], dtype=float)
-    shares = decode_weights(source.block(f"{sheet}/{lens}/thumbs"), "sqrt8", 1.0, signed=shown["signed"])
-    thumbs: Array = shares.reshape(*scales.shape, rows, columns) * scales[..., None, None]
-    for layer in range(len(thumbs)):
-        thumbs[layer, :, ~_see(source, sheet, layer, max(rows, columns))] = np.nan
+    shares = decode_thumbnail(source.block(f"{sheet}/{lens}/thumbs"), signed=shown["signed"])
+    shape = (*scales.shape, shown["thumbs"]["rows"], shown["thumbs"]["columns"])
+    thumbs: Array = shares.reshape(shape) * scales[..., None, None]
     return thumbs
-
-
-def _see(source: Source, sheet: int, layer: int, side: int) -> Array:
-    """Return whether any cell that a pixel of a thumbnail covers is visible."""
-    facts = source.header()["sheets"][sheet]
-    queries, keys = (len((facts[name] or facts["queries"])["text"]) for name in ("queries", "keys"))
-    if facts["visible"] == "blocks":
-        cells: Array = np.frombuffer(source.block(f"{sheet}/visible/{layer}"), np.uint8).reshape(queries, keys)
-    else:
-        cells = np.tri(queries, keys, keys - queries) if facts["visible"] == "causal" else np.ones((queries, keys))
-    seen: Array = shrink(cells.astype(float)[None], side)[0] > 0
-    return seen
 
 
 def _list_facts(header: Mapping[str, Any], index: int) -> dict[str, str]:

@@ -20,6 +20,9 @@ THUMB_BYTES = 340_000
 THUMB_STEPS = {False: 63, True: 31}
 """Steps of a thumbnail's weights from 0 to the largest, without and with a sign: more cannot be seen, only sent."""
 
+MASKED = {False: 1, True: 128}
+"""The byte of a thumbnail's pixel that covers no visible cell, without and with a sign: no weight has it."""
+
 
 def encode_weights(weights: Array, codec: Codec, scale: float | None, *, signed: bool) -> bytes:
     """Return the weights of a map, or of several with one scale, as bytes.
@@ -53,13 +56,29 @@ def decode_weights(content: bytes, codec: Codec, scale: float | None, *, signed:
     return shares * (scale or 1.0)
 
 
-def encode_thumbnail(weights: Array, scale: float | None, *, signed: bool) -> bytes:
+def encode_thumbnail(weights: Array, scale: float | None, *, signed: bool, visible: Array | None = None) -> bytes:
     """Return the weights of a small picture as `sqrt8`, rounded to fewer codes, which pack better.
 
     >>> list(encode_thumbnail(np.array([0.0, 0.25, 0.26, 1.0]), 1.0, signed=False))
     [0, 130, 130, 255]
+    >>> list(encode_thumbnail(np.array([0.5, 0.0]), 0.5, signed=False, visible=np.array([True, False])))
+    [255, 1]
     """
-    return encode_weights(weights, "sqrt8", scale, signed=signed).translate(_rounded_codes(signed))
+    codes = encode_weights(weights, "sqrt8", scale, signed=signed).translate(_rounded_codes(signed))
+    if visible is None:
+        return codes
+    shown = np.where(visible.ravel(), np.frombuffer(codes, np.uint8), np.uint8(MASKED[signed]))
+    return bytes(shown.tobytes())
+
+
+def decode_thumbnail(content: bytes, *, signed: bool) -> Array:
+    """Return the shares of the largest weight behind the bytes of thumbnails; NaN where nothing is visible.
+
+    >>> decode_thumbnail(bytes([255, 1]), signed=False)
+    array([ 1., nan])
+    """
+    shares = decode_weights(content, "sqrt8", 1.0, signed=signed)
+    return np.where(np.frombuffer(content, np.uint8) == MASKED[signed], np.nan, shares)
 
 
 @cache

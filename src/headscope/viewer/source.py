@@ -230,12 +230,13 @@ class LensSummarizer:
         scales = [find_scale(weights[head]) for head in range(len(weights))]
         small = shrink(weights, self.side)
         self.shape = (small.shape[-2], small.shape[-1])
-        for head, scale in enumerate(scales):
-            self.thumbs.append(encode_thumbnail(small[head], scale, signed=self.lens.signed))
+        shown, seen = weights.reshape(len(weights), -1)[:, :: self.step], None
         visible = self.sheet.visible[layer] if len(self.sheet.visible) else None
-        shown = weights.reshape(len(weights), -1)[:, :: self.step]
         if visible is not None and not visible.all():
             shown = np.where(visible.reshape(-1)[:: self.step], shown, np.nan)
+            seen = shrink(visible[None].astype(np.float32), self.side)[0] > 0
+        for head, scale in enumerate(scales):
+            self.thumbs.append(encode_thumbnail(small[head], scale, signed=self.lens.signed, visible=seen))
         self.sample.append(shown.ravel())
         self.scales.setdefault(layer, []).extend(scales)
 
