@@ -2,12 +2,12 @@
 import { errorOf } from "./decode";
 import type { MapData, Scalar } from "./types";
 
-/** A number with two or three significant digits, as a researcher would write it. */
+/** A number with two or three significant digits, as a researcher would write it; whole numbers without decimals. */
 export function formatNumber(value: number | null, digits = 3): string {
   if (value === null || Number.isNaN(value)) return "–";
   if (!Number.isFinite(value)) return value > 0 ? "∞" : "−∞";
   const size = Math.abs(value);
-  const text = size === 0 ? "0" : size >= 1000 || size < 1e-4 ? shortExponent(size, digits) : plain(size, digits);
+  const text = Number.isInteger(size) && size < 1000 ? String(size) : size >= 1000 || size < 1e-4 ? shortExponent(size, digits) : plain(size, digits);
   return value < 0 ? `−${text}` : text;
 }
 

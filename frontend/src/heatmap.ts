@@ -78,20 +78,17 @@ export function cellAt(layout: HeatLayout, x: number, y: number): Cell | null {
   return { row: zoom.row + row, column: zoom.column + column };
 }
 
-/** Sum of each row and mean of each column of what can be seen. */
+/** Sum of each row, and mean of each column over all rows: what a query that cannot see a key gives it is nothing. */
 export function marginals(weights: Float32Array, rows: number, columns: number): { rows: Float32Array; columns: Float32Array } {
   const sums = new Float32Array(rows);
   const means = new Float32Array(columns);
-  const counts = new Uint32Array(columns);
   for (let row = 0; row < rows; row++)
     for (let column = 0; column < columns; column++) {
       const weight = weights[row * columns + column]!;
       if (weight !== weight) continue;
       sums[row]! += weight;
-      means[column]! += weight;
-      counts[column]!++;
+      means[column]! += weight / rows;
     }
-  for (let column = 0; column < columns; column++) means[column]! /= counts[column] || 1;
   return { rows: sums, columns: means };
 }
 
