@@ -57,8 +57,8 @@ def save(options: SaveOptions) -> Path:
     .png or .html. A model is written to a folder that `hs.load` reads, also one that `hs.prune` made smaller. A list
     of examples is written as .jsonl, which `hs.read` reads.
 
-    As .html, Maps, a list of Maps, a Dataset and what `hs.show` returns are the viewer: one page that opens without a
-    server and connects to nothing.
+    As .html, whatever `hs.show` shows is the viewer, such as Maps, a Trace, a Dataset, or several in a list or dict: one
+    page that opens without a server and connects to nothing.
 
     Maps, or a list of Maps of the same texts, are written as `maps.to_dataset()` with their provenance: the lens, the
     model, the version, and hashes of the weights, the tokenizer, the config and the texts.
@@ -169,6 +169,8 @@ def _choose_writer(what: Any, path: Path) -> Callable[[Path], None]:
             ".zarr": lambda temporary: write_zarr(_stamp_maps(maps), path, temporary),
             ".html": partial(_write_viewer, maps),
         }
+    elif path.suffix.lower() == ".html":
+        writers = {".html": partial(_write_viewer, what)}  # which says what it cannot show
     else:
         raise InputError(
             "Only a Dataset, Maps, Importances, examples, a model or a matplotlib figure can be saved, but got a "
