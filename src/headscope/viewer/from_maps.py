@@ -11,6 +11,7 @@ from headscope.core.batch import Batch
 from headscope.core.catalog import lenses as lens_catalog
 from headscope.core.catalog import statistics
 from headscope.core.errors import InputError, UnknownName
+from headscope.core.example import Example
 from headscope.core.lens import view
 from headscope.core.maps import Maps
 from headscope.core.maps.factored import Factored
@@ -70,7 +71,7 @@ def make_map_sheet(maps: Sequence[Maps], example: int, name: str | None = None) 
         picture=_read_picture(item.columns, len(columns)),
         lenses=lenses,
         scalars=[scalar for each, lens in zip(maps, lenses, strict=True) for scalar in _scalars(each, example, lens)],
-        python=_python_lines(source.get("model"), item.text, item.pair, [each.lens for each in maps], first.site),
+        python=_python_lines(source.get("model"), item, [each.lens for each in maps], first.site),
         facts=dict(source),
     )
 
@@ -194,12 +195,22 @@ def _read_picture(columns: Mapping[str, Any], keys: int) -> PatchPicture | None:
     return PatchPicture(pixels, rows, across, row.tolist(), column.tolist())
 
 
-def _python_lines(model: Any, text: str, pair: str | None, lenses: Sequence[str], site: str) -> str:
-    """Return the lines that make these maps again."""
-    words = [repr(text), *([repr(pair)] if pair else [])] + ([f"site={site!r}"] if site != "self" else [])
-    views = ", ".join(f"hs.view(trace, {lens!r})" for lens in lenses)
-    load = f"model = hs.load({model!r})" if model else "model = hs.load(…)  # the model of these maps"
-    return f"import headscope as hs\n\n{load}\ntrace = hs.capture(model, {', '.join(words)})\nmaps = [{views}]\n"
+def _python_lines(model: Any, item: Example, lenses: Sequence[str], site: str) -> str:
+    """Return the lines that make these maps again; of maps that no model made, what they are made of is named."""
+    maps = f"maps = [{', '.join(f'hs.view(trace, {lens!r})' for lens in lenses)}]"
+    if not model:
+        return f"import headscope as hs\n\n# trace: the one that is shown\n{maps}\n"
+    words = ["image"] if "picture" in item.columns else [repr(item.text), *([repr(item.pair)] if item.pair else [])]
+    words += [f"site={site!r}"] if site != "self" else []
+    trace = f"trace = hs.capture(model, {', '.join(words)})"
+    return f"import headscope as hs\n\n{_load_line(str(model))}\n{trace}\n{maps}\n"
+
+
+def _load_line(model: str) -> str:
+    """Return the line that loads a model; one that was built in memory has the name of its class only."""
+    if model.isidentifier() and model[0].isupper():
+        return f"model = hs.load(network, tokenizer=tokenizer)  # network: the {model} that is shown"
+    return f"model = hs.load({model!r})"
 
 
 def add_scalars(sheet: Sheet, scalars: Sequence[Scalar]) -> Sheet:
