@@ -24,7 +24,7 @@ def table() -> str:
         "beyond the maps themselves."
     )
     lines = [
-        "| tokens | page | size | made in (CPU) | memory | all heads visible | hover | next layer, and again | elements |",
+        "| tokens | page | size | made in (CPU) | memory | all heads visible | hover | next layer, again | elements |",
         "|---" * 9 + "|",
         *map(_describe_row, run["rows"]),
     ]

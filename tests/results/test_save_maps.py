@@ -85,7 +85,9 @@ def test_maps_of_bare_tensors_are_saved_without_a_model(tmp_path):
 
 
 def test_maps_are_not_saved_as_tables(trace, tmp_path):
-    with pytest.raises(OutputError, match=r"Maps are saved as \.nc \.zarr \.html, but 'maps\.csv' ends in '\.csv'\. Change"):
+    with pytest.raises(
+        OutputError, match=r"Maps are saved as \.nc \.zarr \.html, but 'maps\.csv' ends in '\.csv'\. Change"
+    ):
         hs.save(hs.view(trace, "raw"), tmp_path / "maps.csv")
     with pytest.raises(
         InputError,
