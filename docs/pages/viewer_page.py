@@ -19,8 +19,8 @@ def table() -> str:
     run = json.loads((DOCS / "results" / "performance_viewer.json").read_text(encoding="utf-8"))
     packages = ", ".join(f"{name} {number}" for name, number in run["versions"].items())
     text = (
-        f"`{run['command']}` on {run['device']}, {packages}, medians of {run['turns']} turns in one run; 12 layers × 12 "
-        "heads. Hover is CPU time of the page's main thread for one move of the mouse; memory is what Python needs "
+        f"`{run['command']}` on {run['device']}, {packages}, medians of {run['turns']} turns in one run; 12 layers × "
+        "12 heads. Hover is CPU time of the page's main thread for one move of the mouse; memory is what Python needs "
         "beyond the maps themselves."
     )
     lines = [
