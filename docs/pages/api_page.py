@@ -13,7 +13,7 @@ GROUPS = {
     "View": ("view", "to_words", "identifiability", "importances"),
     "Measure, probe and compare": ("measure", "merge", "compare", "cluster", "probe"),
     "Audit data": ("cues", "add_negated", "balance"),
-    "Draw, save, report": ("draw", "show", "save", "open_result", "report"),
+    "Look, draw, save, report": ("show", "atlas", "draw", "save", "open_result", "report"),
     "Train, score, prune, repeat a study": (
         *("finetune", "score", "ablate", "head_importance", "prune", "pruning_curve", "study"),
     ),
