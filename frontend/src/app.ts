@@ -145,13 +145,13 @@ class App {
       const header = await this.source.header();
       const wanted = { ...defaultState(header), ...(this.viewer.header === emptyHeader ? {} : this.viewer.state), ...this.pending };
       this.pending = {};
+      this.closeView(); // it may not describe what the new header holds
       this.viewer.replace(header);
       this.viewer.state = wanted;
       this.viewer.set({});
       this.viewer.state = this.withView(this.viewer.state);
       performance.mark("headscope:header");
       this.describeHeader();
-      this.closeView();
       this.draw();
     } catch (error) {
       this.viewer.fail(error);
