@@ -66,7 +66,8 @@ export class LookForm {
 
   private update(): void {
     this.targetRow.hidden = !this.lenses.gradient;
-    if (!this.busy) this.status.textContent = this.shown && this.shown !== JSON.stringify(this.read()) ? "Changed. Press Look, or Ctrl+Enter." : "";
+    const changed = this.shown && this.alert.element.hidden && this.shown !== JSON.stringify(this.read());
+    if (!this.busy) this.status.textContent = changed ? "Changed. Press Look, or Ctrl+Enter." : "";
   }
 
   read(): Asked {

@@ -103,7 +103,7 @@ export class OffPanel {
 }
 
 function makePrediction(prediction: Prediction, off: readonly string[]): HTMLElement {
-  const box = make("div", "hs-prediction", {}, make("h3", "hs-panel-title", {}, prediction.model));
+  const box = make("div", "hs-prediction", {}, make("h3", "hs-panel-title", { title: prediction.model }, prediction.model.split("/").at(-1)!));
   if (prediction.note) box.append(make("p", "hs-small", {}, prediction.note));
   if (prediction.cosine !== undefined) {
     const text = make("p", "hs-cosine", { title: prediction.cosine }, "Cosine with that vector without ", joinWords(off), ": ", make("b", "", { "data-value": prediction.cosine }, formatNumber(prediction.cosine)));
