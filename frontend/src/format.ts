@@ -69,7 +69,8 @@ export function csvLine(fields: readonly (string | number | null)[]): string {
     .map((field) => {
       if (field === null) return "";
       if (typeof field === "number") return Number.isFinite(field) ? String(field) : "";
-      return /[",\n\r]/.test(field) ? `"${field.replaceAll('"', '""')}"` : field;
+      const text = /^[=+\-@\t\r]./s.test(field) ? `'${field}` : field;
+      return /[",\n\r]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
     })
     .join(",");
 }

@@ -1,4 +1,5 @@
-import { describe, expect, it } from "vitest";
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
 import { classCounts, classLetters, layerMeans, listCells, makeFilter, numberFormat, rowOrder, sortCells, valueRange } from "../src/heads";
 import type { Scalar } from "../src/types";
 
@@ -27,32 +28,32 @@ const scalar: Scalar = {
 
 describe("numbers by head", () => {
   it("have means of the heads that have a number, and none where no head has", () => {
-    expect(layerMeans(scalar.values)).toEqual([2, null, 8 / 3]);
+    assert.deepEqual(layerMeans(scalar.values), [2, null, 8 / 3]);
   });
 
   it("are sorted with the largest first, and heads without a number last", () => {
     const order = sortCells(listCells(scalar)).map((cell) => cell.value);
-    expect(order.slice(0, 5)).toEqual([5, 5, 3, 1, -2]);
-    expect(order.slice(5)).toEqual([null, null, null, null]);
+    assert.deepEqual(order.slice(0, 5), [5, 5, 3, 1, -2]);
+    assert.deepEqual(order.slice(5), [null, null, null, null]);
   });
 
   it("keep the order of heads where two are equal", () => {
-    expect(rowOrder(scalar.values[2]!, true)).toEqual([1, 2, 0]);
-    expect(rowOrder(scalar.values[2]!, false)).toEqual([0, 1, 2]);
+    assert.deepEqual(rowOrder(scalar.values[2]!, true), [1, 2, 0]);
+    assert.deepEqual(rowOrder(scalar.values[2]!, false), [0, 1, 2]);
   });
 
   it("have a symmetric scale where some are negative, else one from the smallest to the largest", () => {
-    expect(valueRange(scalar.values)).toEqual({ low: -5, high: 5, signed: true });
-    expect(valueRange([[2, null, 3]])).toEqual({ low: 2, high: 3, signed: false });
-    expect(valueRange([[0.4, 0.4]])).toEqual({ low: 0, high: 0.4, signed: false });
-    expect(valueRange([[null]])).toEqual({ low: 0, high: 1, signed: false });
+    assert.deepEqual(valueRange(scalar.values), { low: -5, high: 5, signed: true });
+    assert.deepEqual(valueRange([[2, null, 3]]), { low: 2, high: 3, signed: false });
+    assert.deepEqual(valueRange([[0.4, 0.4]]), { low: 0, high: 0.4, signed: false });
+    assert.deepEqual(valueRange([[null]]), { low: 0, high: 1, signed: false });
   });
 
   it("are written alike, by the largest of them", () => {
-    expect([0.5, -0.001, null].map(numberFormat([[0.5, -0.001]]))).toEqual(["0.50", "0.00", "–"]);
-    expect(numberFormat([[0.05]])(-0.05)).toBe("−.050");
-    expect(numberFormat([[3, 12]])(12)).toBe("12");
-    expect(numberFormat([[123.4]])(-123.4)).toBe("−123.4");
+    assert.deepEqual([0.5, -0.001, null].map(numberFormat([[0.5, -0.001]])), ["0.50", "0.00", "–"]);
+    assert.equal(numberFormat([[0.05]])(-0.05), "−.050");
+    assert.equal(numberFormat([[3, 12]])(12), "12");
+    assert.equal(numberFormat([[123.4]])(-123.4), "−123.4");
   });
 });
 
@@ -61,27 +62,27 @@ describe("filters", () => {
     listCells(scalar).filter(makeFilter(filter, scalar)).map((cell) => `L${cell.layer}H${cell.head}`);
 
   it("of a tenth keep at least one head", () => {
-    expect(pass({ kind: "highest" })).toEqual(["L2H1"]);
-    expect(pass({ kind: "lowest" })).toEqual(["L2H0"]);
+    assert.deepEqual(pass({ kind: "highest" }), ["L2H1"]);
+    assert.deepEqual(pass({ kind: "lowest" }), ["L2H0"]);
   });
 
   it("of intervals keep those that leave out zero", () => {
-    expect(pass({ kind: "nonzero" })).toEqual(["L0H0", "L2H0", "L2H1"]);
+    assert.deepEqual(pass({ kind: "nonzero" }), ["L0H0", "L2H0", "L2H1"]);
   });
 
   it("of a class can be of one layer", () => {
-    expect(pass({ kind: "class", index: 5, layer: null })).toEqual(["L2H1", "L2H2"]);
-    expect(pass({ kind: "class", index: 5, layer: 0 })).toEqual([]);
+    assert.deepEqual(pass({ kind: "class", index: 5, layer: null }), ["L2H1", "L2H2"]);
+    assert.deepEqual(pass({ kind: "class", index: 5, layer: 0 }), []);
   });
 });
 
 describe("classes", () => {
   it("are counted by layer, without heads of no class", () => {
-    expect(classCounts([[0, 2, 2, null], [1, 1, 1, 1]], 3)).toEqual([[1, 0, 2], [0, 4, 0]]);
+    assert.deepEqual(classCounts([[0, 2, 2, null], [1, 1, 1, 1]], 3), [[1, 0, 2], [0, 4, 0]]);
   });
 
   it("have letters that differ", () => {
-    expect(classLetters(["vertical", "diagonal", "vertical_diagonal", "block", "heterogeneous"])).toEqual(["V", "D", "E", "B", "H"]);
-    expect(new Set(classLetters(Array.from({ length: 20 }, () => "same"))).size).toBe(20);
+    assert.deepEqual(classLetters(["vertical", "diagonal", "vertical_diagonal", "block", "heterogeneous"]), ["V", "D", "E", "B", "H"]);
+    assert.equal(new Set(classLetters(Array.from({ length: 20 }, () => "same"))).size, 20);
   });
 });
