@@ -10,7 +10,7 @@ export HF_HUB_DISABLE_TELEMETRY := 1
 quick test check static doctests soak: export OMP_WAIT_POLICY := PASSIVE
 quick test check static doctests soak: export OMP_NUM_THREADS := 1
 
-.PHONY: demo reports quick test check static doctests browser bench soak clean
+.PHONY: demo reports quick test check static doctests browser viewer bench soak clean
 
 demo: .venv/ready        ## the study of effective attention on the small default and a bundled task, with its report
 	$(BIN)/headscope study effective-attention --out out/demo
@@ -42,6 +42,9 @@ browser:                 ## Chromium for the tests of pages, where it may be ins
 	@command -v chromium >/dev/null || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null \
 	&& apt-get -qq update >/dev/null && apt-get -qq install -y --no-install-recommends chromium >/dev/null; } \
 	|| echo "No Chromium, and it cannot be installed here: tests of pages will be skipped."
+
+viewer:                  ## the browser bundle of src/headscope/static from frontend, checked; needs Node, which nothing else does
+	cd frontend && npm ci && npm run build && npm run check
 
 bench: .venv/ready       ## ratios against named peers
 	$(BIN)/python -m benchmarks.effective
