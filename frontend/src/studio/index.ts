@@ -229,8 +229,17 @@ class Studio {
   private changeOff(maps: boolean): void {
     if (!this.shown) return;
     keep({ body: { ...this.shown, ...this.off.value } });
-    if (maps) void this.look(this.askedNow(this.shown));
-    else void this.predict();
+    const before = this.shown.showOff;
+    if (!maps) void this.predict();
+    else void this.look(this.askedNow(this.shown)).then(() => before || this.showSideBySide());
+  }
+
+  /** Show the maps of the chosen sheet beside those without the heads that are off. */
+  private showSideBySide(): void {
+    const sheets = this.header?.sheets ?? [];
+    const first = sheets[this.mounted?.state.sheet ?? 0];
+    const second = sheets.findIndex((sheet) => sheet.site === first?.site && sheet.model.startsWith(`${first.model} with `));
+    if (second >= 0) this.mounted?.set({ view: "models", second });
   }
 
   /** What is on the screen, rather than what the form says by now. */
