@@ -13,7 +13,7 @@ import h11
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from headscope.core.errors import InputError
+from headscope.core.errors import InputError, first_line
 from headscope.engine.load import SAFETENSORS
 from headscope.studio.app import make_app
 from headscope.studio.folder import StudioFolder
@@ -72,9 +72,10 @@ def bind(host: str, port: int) -> socket.socket:
         listener.listen(BACKLOG)  # a browser that is quicker than the server waits
     except (OSError, OverflowError, UnicodeError) as error:
         listener.close()
+        reason = getattr(error, "strerror", None) or first_line(error)
         raise InputError(
-            f"The studio cannot listen at host={host} port={port}: {getattr(error, 'strerror', None) or error}. "
-            "Leave out port for a free one."
+            f"The studio cannot listen at host={host} port={port}: {reason}. "
+            "Leave out port for a free one, and host for this computer alone."
         ) from error
     return listener
 
