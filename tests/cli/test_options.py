@@ -15,6 +15,7 @@ from headscope.core.catalog import studies
 CALLED = {
     "show": (hs.load, hs.capture, hs.view, hs.draw, hs.save),
     "measure": (hs.load, hs.read, hs.measure),
+    "atlas": (hs.load, hs.read, hs.atlas),
     "importances": (hs.load, hs.read, hs.importances, hs.save),
     "merge": (hs.merge, hs.save),
     "probe": (hs.load, hs.read, hs.probe, hs.save),
@@ -40,6 +41,7 @@ OBJECTS = {"tokenizer", "processor", "ax", "canvas", "progress"}
 ONLY_PYTHON = {
     "show": {"keep", "layers", "heads", "example"},  # follow from the lens; --layer and --head select; one text
     "draw": {"example"},  # a saved result holds one
+    "atlas": {"choices"},
     "measure": {"choices"},  # of tasks, which are not measured
     "importances": {"choices"},
     "prune": {"model"},  # an argument
@@ -65,7 +67,13 @@ ONLY_SHELL = {
     "prune": {"heads", "curve", "pruned", "out"},  # heads are an argument of hs.prune
     "finetune": {"model", "config", "tokenizer"},  # the first argument of hs.finetune; the name of a new tokenizer
 }
-FROM_LIBRARY = {("measure", "lens"), ("ablate", "sets"), ("pruning-curve", "by")}
+FROM_LIBRARY = {
+    ("measure", "lens"),
+    ("atlas", "lens"),
+    ("atlas", "statistics"),
+    ("ablate", "sets"),
+    ("pruning-curve", "by"),
+}
 FROM_LIBRARY |= {(verb, option) for verb in ("cues", "balance") for option in ("ngrams", "patterns")}
 """Options that the shell leaves out where they are not given, so that the function's default holds."""
 
@@ -110,7 +118,7 @@ def test_every_verb_of_the_shell_is_compared():
     commands = {
         name for name, command in typer.main.get_command(app).commands.items() if not hasattr(command, "commands")
     }
-    assert commands - set(CALLED) == {"study", "list", "cite"}
+    assert commands - set(CALLED) == {"study", "studio", "list", "cite"}
 
 
 @pytest.mark.parametrize("name", studies.names())
