@@ -68,7 +68,7 @@ class App {
   private readonly refresh = coalesce(() => this.draw());
 
   constructor(element: HTMLElement, private readonly source: Source, private readonly options: Options) {
-    this.root = make("div", "headscope-viewer", { tabindex: -1, "data-host": options.host ?? "page" });
+    this.root = make("div", "headscope-viewer", { tabindex: -1, "data-host": options.host ?? "page", role: (options.host ?? "page") === "page" ? "main" : null });
     if (options.height) this.root.style.setProperty("--hs-height", `${options.height}px`);
     this.pending = { ...options.initial, ...(options.url ? parseFragment(location.hash) : {}) };
     this.viewer = new Viewer(this.root, source, emptyHeader, { ...options, initial: this.pending });

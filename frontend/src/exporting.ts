@@ -21,8 +21,9 @@ export function download(name: string, content: Blob): void {
 export function fileName(viewer: Viewer, ending: string): string {
   const { state, header } = viewer;
   const sheet = header.sheets[state.sheet];
-  const head = state.view === "head" || state.view === "compare" ? `L${state.layer}H${state.head}` : "";
-  const parts = [sheet?.model ?? header.title, state.view, state.lens, head].filter(Boolean).join("-");
+  const head = ["head", "compare", "models"].includes(state.view) ? `L${state.layer}H${state.head}` : "";
+  const lens = state.view === "layers" || state.view === "result" ? "" : state.lens;
+  const parts = [sheet?.model ?? header.title, state.view, lens, head].filter(Boolean).join("-");
   return `${parts.replace(/[^\p{L}\p{N}._-]+/gu, "-").slice(0, 80)}.${ending}`;
 }
 

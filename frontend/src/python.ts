@@ -27,7 +27,7 @@ const ofMaps = new Set(["share", "rank", "null", "residual", "at_bound", "same_f
 
 /** The line that draws a number of every head: of the maps, of a result, or measured again on this text. */
 export function headsCall(sheet: Sheet, scalar: Scalar): string {
-  const [name, ...labels] = scalar.name.split(" ");
+  const [name, ...labels] = scalar.name.split(/ (?=\w+=|class$)/);
   const at = labels.filter((label) => label.includes("="));
   const options = { variable: name!, lens: scalar.lens ?? undefined, at: at.length ? at : undefined };
   if (/^data = /m.test(sheet.python)) return drawScalar("data", scalar, options);

@@ -73,6 +73,8 @@ describe("Python lines", () => {
     const scalar = { name: "entropy", lens: "raw", n: "n = 100", classes: null } as Scalar;
     const lenses = [{ name: "raw" }, { name: "effective" }];
     assert.equal(headsCall({ python: "data = hs.open_result(1)", lenses } as Sheet, scalar), 'hs.draw(data, "heads", variable="entropy", lens="raw")');
+    const at = { ...scalar, name: "offsets type=other word reach=2" };
+    assert.equal(headsCall({ python: "data = hs.open_result(1)", lenses } as Sheet, at), 'hs.draw(data, "heads", variable="offsets", lens="raw", at=["type=other word", "reach=2"])');
     const maps = { python: "maps = [hs.view(trace, 'raw')]", lenses } as Sheet;
     assert.equal(headsCall(maps, { ...scalar, name: "share", lens: "effective", n: null }), 'hs.draw(maps[1], "heads", variable="share")');
   });

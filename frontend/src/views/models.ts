@@ -30,7 +30,6 @@ class Models implements OpenView {
   private readonly second = make("select", "hs-select");
   private readonly least = makeButton("", () => this.openLeast(), { title: "The head whose two maps have the smallest cosine" });
   private readonly controls: HTMLElement;
-  private readonly sentence = make("p", "hs-sentence", { hidden: true });
   private readonly canvas: HTMLCanvasElement;
   private readonly overlay = make("canvas", "hs-over", { "aria-hidden": "true" });
   private readonly box: HTMLElement;
@@ -46,7 +45,7 @@ class Models implements OpenView {
     this.box = make("div", "hs-stack hs-cosines", {}, this.canvas, this.overlay);
     const field = make("label", "hs-field", {}, make("span", "hs-label", {}, "beside"), this.second);
     this.controls = make("div", "hs-tools", { role: "group", "aria-label": "What is beside it" }, field, this.least);
-    element.append(this.controls, this.sentence, this.box);
+    element.append(this.controls, this.box);
     this.pictures = new Panels(viewer, element);
     this.tip = new Tip(element);
     this.listen();
@@ -107,9 +106,6 @@ class Models implements OpenView {
     const least = leastAlike(this.cosines()?.values ?? []);
     this.least.hidden = !least;
     if (least) this.least.textContent = `Least alike: ${this.name(least.layer, least.head)}`;
-    const why = this.why([first, second]);
-    this.sentence.hidden = !why;
-    this.sentence.textContent = why;
   }
 
   /** What stands in the way of a comparison, and which head of the second is shown where labels differ. */
@@ -210,7 +206,7 @@ class Models implements OpenView {
     const name = `${viewer.headName(first.layer, first.head, first.lens)}, ${first.lens === second.lens ? first.lens : `${first.lens} and ${second.lens}`}`;
     const change = this.panels.find((panel) => panel.name === "difference");
     const [map, read] = [this.panels[0]?.map, change ? change.instead || readDifference(change) : ""];
-    return [`${name}: ${first.name} beside ${second.name}.`, this.readCosine(first), read, map ? readHidden(map) : ""].filter(Boolean).join(" ");
+    return [`${name}: ${first.name} beside ${second.name}.`, this.why([first, second]), this.readCosine(first), read, map ? readHidden(map) : ""].filter(Boolean).join(" ");
   }
 
   private readCosine(first: Side): string {
@@ -226,7 +222,7 @@ class Models implements OpenView {
   destroy(): void {
     this.ask = -1;
     this.pictures.destroy();
-    for (const part of [this.controls, this.sentence, this.box, this.tip.element]) part.remove();
+    for (const part of [this.controls, this.box, this.tip.element]) part.remove();
   }
 }
 

@@ -147,7 +147,8 @@ def _read_variable(data: xr.Dataset, name: str) -> Iterator[Scalar]:
         for lens in part["lens"].values:
             if not bool(part["value"].sel(lens=lens).notnull().any()):
                 continue
-            yield _make_scalar(part.sel(lens=lens), " ".join([name, *labels]), str(lens) or None, labels)
+            places = [f"{axis}={label}" for axis, label in zip(axes, labels, strict=True)]
+            yield _make_scalar(part.sel(lens=lens), " ".join([name, *places]), str(lens) or None, labels)
 
 
 def _make_scalar(part: xr.Dataset, name: str, lens: str | None, labels: Sequence[str]) -> Scalar:
