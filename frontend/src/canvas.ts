@@ -145,14 +145,23 @@ export function colorLimit(weights: Float32Array, columns: number): number {
     }
   }
   if (!largest) return 1;
+  const wanted = Math.ceil(share * (count - 1)); // sizes that are smaller, as numpy's quantile "higher" has it
+  const coarse = findBin(weights, 0, largest, wanted);
+  const fine = findBin(weights, coarse.low, coarse.high, wanted - coarse.below);
+  return fine.high > 1e-6 * largest ? fine.high : largest;
+}
+
+/** Of 2048 equal parts of a range of sizes, the one that holds the size with so many smaller ones in the range. */
+function findBin(weights: Float32Array, low: number, high: number, smaller: number): { low: number; high: number; below: number } {
   const bins = new Uint32Array(2048);
+  const step = (high - low) / 2048;
   for (let i = 0; i < weights.length; i++) {
     const size = Math.abs(weights[i]!);
-    if (size === size) bins[Math.min(2047, (size / largest) * 2048) | 0]!++;
+    if (size >= low && size <= high) bins[Math.min(2047, (size - low) / step) | 0]!++;
   }
-  let [bin, below] = [0, bins[0]!];
-  while (below < share * count && bin < 2047) below += bins[++bin]!;
-  return ((bin + 1) / 2048) * largest;
+  let [bin, below] = [0, 0];
+  while (below + bins[bin]! <= smaller && bin < 2047) below += bins[bin++]!;
+  return { low: low + bin * step, high: bin === 2047 ? high : low + (bin + 1) * step, below };
 }
 
 /** A vertical or horizontal color bar with its ends and its middle written beside it. */
