@@ -1,5 +1,6 @@
 /** What a vision model saw, and beside it the weights of its patches. */
 import { drawColorBar, fillMasked, fitCanvas, makeCanvas, tableIndex, wordsImage } from "./canvas";
+import { toWord } from "./colors";
 import { make } from "./dom";
 import { formatNumber, formatPercent, joinWords, quote } from "./format";
 import { keyAt, neighbor, outside, patchAt, patchBox } from "./patches";
@@ -144,8 +145,7 @@ function pale(dark: boolean): (r: number, g: number, b: number) => [number, numb
 
 function toImage(bytes: Uint8Array, width: number, height: number, color: (r: number, g: number, b: number) => [number, number, number]): HTMLCanvasElement {
   const words = Uint32Array.from({ length: width * height }, (_, i) => {
-    const [r, g, b] = color(bytes[3 * i]!, bytes[3 * i + 1]!, bytes[3 * i + 2]!);
-    return ((255 << 24) | (b << 16) | (g << 8) | r) >>> 0;
+    return toWord(color(bytes[3 * i]!, bytes[3 * i + 1]!, bytes[3 * i + 2]!));
   });
   return wordsImage(words, height, width);
 }
