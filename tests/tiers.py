@@ -21,6 +21,8 @@ GUARDS = {
         "tests/engine/recording/test_zoo.py::test_a_sample_of_types_is_captured_right_or_said_why_not",
     "tests/experiments/test_kill.py::test_a_study_with_a_fine_tuned_model_killed_at_any_write_ends_with_the_same_numbers":
         "tests/experiments/test_kill.py::test_a_study_killed_at_any_write_is_resumed",
+    "tests/head_atlas/test_resume.py::test_two_workers_of_ray_give_the_same_bytes":
+        "tests/head_atlas/test_resume.py::test_states_as_a_worker_sends_them_give_the_same_bytes",
     "tests/results/test_fuzz.py::test_thousands_of_damaged_files_end_in_one_sentence":
         "tests/results/test_fuzz.py::test_a_damaged_file_ends_in_one_sentence",
     "tests/test_rounding.py::test_numerical_tests_pass_under_other_rounding":

@@ -1,7 +1,8 @@
 """Every head of a model over a corpus: statistics with intervals, and examples with their maps, as a folder."""
 
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
@@ -60,7 +61,8 @@ def atlas(options: AtlasOptions) -> xr.Dataset:
         job = _prepare(options, activity)
         if options.headvis is not None:
             check_headvis(job)
-        content = _build(job, activity, options, work)
+        with _explain_stop(work):
+            content = _build(job, activity, options, work)
         header = describe_atlas(content)
         with atomic_path(out) as temporary:
             write_atlas(content, header, temporary)
@@ -83,7 +85,15 @@ def _build(job: MeasureJob, activity: Statistic, options: AtlasOptions, work: Pa
     kept = Kept(options.keys, options.threshold)
     draw_examples(job, picks, kept, work / MAPS, quiet=quiet)
     archive = Archive(job, picks, work / MAPS)
-    return AtlasContent(_make_result(job, checkpoint), picks, archive, key, lenses, kept)
+    return AtlasContent(_make_result(job, checkpoint), picks, archive, key, lenses, kept, len(selector.sample))
+
+
+@contextmanager
+def _explain_stop(work: Path) -> Iterator[None]:
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt(f"Stopped. What is done so far is in {work}: start it again to continue.") from None
 
 
 def _prepare(options: AtlasOptions, activity: Statistic) -> MeasureJob:
@@ -103,19 +113,24 @@ def _prepare(options: AtlasOptions, activity: Statistic) -> MeasureJob:
 
 
 def _open_work(work: Path, job: MeasureJob, *, overwrite: bool) -> Path:
-    """Return the path of the checkpoint; with `overwrite`, what another run has left there is discarded."""
+    """Return the path of the checkpoint; what another run left there is discarded with `overwrite`, or if it is empty.
+
+    A run that failed at its first batch leaves an empty one, and is started again with other options.
+    """
     path = work / STATE
-    if overwrite and work.exists() and not _is_resumable(path, job):
+    if work.exists() and _is_worthless(path, job, overwrite=overwrite):
         shutil.rmtree(work)
     make_folders(work)
     return path
 
 
-def _is_resumable(path: Path, job: MeasureJob) -> bool:
+def _is_worthless(path: Path, job: MeasureJob, *, overwrite: bool) -> bool:
     try:
-        return find_difference(read_checkpoint(path).facts, to_plain(job.facts), ENVIRONMENT) is None
+        checkpoint = read_checkpoint(path)
     except InputError:  # there is none, or it is damaged
-        return False
+        return overwrite or not path.exists()
+    resumable = find_difference(checkpoint.facts, to_plain(job.facts), ENVIRONMENT) is None
+    return not resumable and (overwrite or not checkpoint.done)
 
 
 def _make_result(job: MeasureJob, checkpoint: Checkpoint) -> xr.Dataset:

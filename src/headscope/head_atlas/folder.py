@@ -16,7 +16,7 @@ from headscope.core.prose import count_noun
 from headscope.core.provenance import read_provenance
 from headscope.core.spec import to_spec
 from headscope.head_atlas.drawing import Archive, Kept
-from headscope.head_atlas.selection import GROUPS, SAMPLE, Head, Pick
+from headscope.head_atlas.selection import GROUPS, Head, Pick
 from headscope.head_atlas.sparse import UNIT
 from headscope.results.store import save
 from headscope.version import __version__
@@ -63,6 +63,7 @@ class AtlasContent:
     activity: tuple[str, str]  # lens and spec
     lenses: Sequence[Lens]
     kept: Kept
+    sample: int  # examples among which the median was found
 
     def describe_head(self, head: Head) -> dict[str, Any]:
         """Return what the file of one head holds."""
@@ -85,7 +86,7 @@ def describe_atlas(content: AtlasContent) -> dict[str, Any]:
     count = int(facts["n"])
     return {
         "format": FORMAT,
-        "title": f"{facts['model']} · atlas of {count_noun(count, 'example')}",
+        "title": f"{str(facts['model']).rpartition('/')[2]} · atlas of {count_noun(count, 'example')}",
         "model": str(facts["model"]),
         "site": str(facts["site"]),
         "made": _list_facts(facts),
@@ -95,7 +96,7 @@ def describe_atlas(content: AtlasContent) -> dict[str, Any]:
         "scalars": [scalar.describe() for scalar in merge_equal(read_scalars(data.isel(site=0)))],
         "activity": {"name": spec, "lens": lens},
         "examples": count,
-        "sample": min(count, SAMPLE),
+        "sample": content.sample,
         "groups": list(GROUPS),
         "kept": {"keys": content.kept.keys, "threshold": content.kept.threshold},
         "unit": UNIT,

@@ -59,10 +59,9 @@ class Selector:
                 f"activity='{to_spec(activity)}' has no value for each example, so examples cannot be sorted by it. "
                 "Give another statistic, such as activity, entropy or peak."
             )
-        count = len(examples)
-        sample = np.array(sorted(random.Random(seed).sample(range(count), min(count, SAMPLE))), np.int64)
-        key = (lens, to_spec(activity))
-        return cls(key, entry_name(type(activity)), _index_ids(examples), size, sample)
+        key, sample = (lens, to_spec(activity)), draw_sample(len(examples), seed)
+        positions = {example.id: position for position, example in enumerate(examples)}  # ids are unique
+        return cls(key, entry_name(type(activity)), positions, size, sample)
 
     def __call__(self, states: States) -> States:
         """Return the states without the values of single examples."""
@@ -78,6 +77,11 @@ class Selector:
             at = np.array([self.positions[str(name)] for name in rows.ids], np.int64)
             leaves[LEAF] = Extremes.from_values(at, rows.values, self.size, self.sample)
         return replace(state, leaves=leaves)
+
+
+def draw_sample(count: int, seed: int) -> Array:
+    """Return the positions of the examples whose activities are kept, in ascending order: all, or `SAMPLE` of them."""
+    return np.array(sorted(random.Random(seed).sample(range(count), min(count, SAMPLE))), np.int64)
 
 
 def pick_examples(state: State, size: int, sample: Array) -> dict[Head, list[Pick]]:
@@ -120,17 +124,6 @@ def _pick_for_head(leaf: Extremes, cell: tuple[slice, int, int], size: int, samp
 def _read_ranks(values: Array, at: Array) -> dict[int, float]:
     """Return values by position, without what stands for none."""
     return {int(place): float(value) for place, value in zip(at, values, strict=True) if place >= 0}
-
-
-def _index_ids(examples: Sequence[Example]) -> dict[str, int]:
-    positions: dict[str, int] = {}
-    for position, example in enumerate(examples):
-        if positions.setdefault(example.id, position) != position:
-            raise InputError(
-                f"The examples of an atlas are known by their ids, but the id '{example.id}' comes twice. Give every "
-                "example an id of its own."
-            )
-    return positions
 
 
 def _check_axes(state: State, rows: Rows) -> None:

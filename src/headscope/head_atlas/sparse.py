@@ -48,10 +48,7 @@ def keep_largest(weights: Array, visible: Array, count: int, threshold: float) -
     """
     seen = np.where(visible, weights, 0.0).astype(np.float64)
     sizes = np.where(visible, np.abs(seen), -1.0)
-    count = min(count, sizes.shape[1])
-    places = np.sort(np.argpartition(-sizes, count - 1, axis=1)[:, :count], axis=1)
-    order = np.argsort(-np.take_along_axis(sizes, places, 1), axis=1, kind="stable")
-    places = np.take_along_axis(places, order, 1)
+    places = _find_largest(sizes, min(count, sizes.shape[1]))
     kept = np.take_along_axis(sizes, places, 1)
     taken = (kept >= threshold) & (kept >= 0)
     mass = np.abs(seen).sum(1)
@@ -63,3 +60,13 @@ def keep_largest(weights: Array, visible: Array, count: int, threshold: float) -
         received=seen.mean(0),
         total=float(mass.sum()),
     )
+
+
+def _find_largest(sizes: Array, count: int) -> Array:
+    """Return the places of the `count` largest numbers of each row, in order; of equal ones the first come first."""
+    least = -np.partition(-sizes, count - 1, axis=1)[:, count - 1 : count]
+    larger, equal = sizes > least, sizes == least
+    taken = larger | (equal & (equal.cumsum(1) <= count - larger.sum(1, keepdims=True)))
+    places = np.nonzero(taken)[1].reshape(-1, count)
+    order = np.argsort(-np.take_along_axis(sizes, places, 1), axis=1, kind="stable")
+    return np.take_along_axis(places, order, 1)
