@@ -98,8 +98,9 @@ def _name_parameter(study: str, field: Mapping[str, Any], value: Any, folder: St
     if field["name"] in FILES:
         return [flag, str(folder.find(value, "data").path)]
     text = check_plain(value, what)
-    if field["type"] == "bool" and text not in ("true", "false"):
-        raise InputError(f"{what} must be true or false, but got {text!r}.")
-    if field["type"] != "bool" and not NUMBER.fullmatch(text):
-        raise InputError(f"{what} must be a number, but got {text!r}.")
+    if field["type"] == "bool" and text in ("true", "false"):
+        return [flag] if text == "true" else []  # a switch of the shell
+    if field["type"] == "bool" or not NUMBER.fullmatch(text):
+        wanted = "true or false" if field["type"] == "bool" else "a number"
+        raise InputError(f"{what} must be {wanted}, but got {text!r}.")
     return [flag, text]
