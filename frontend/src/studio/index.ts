@@ -15,6 +15,8 @@ import { ResultsPanel } from "./results";
 import { RunForm } from "./run";
 import { Tabs } from "./tabs";
 
+const NOTHING = "Nothing is shown yet. Type a text and press Look, or open a result.";
+
 /** Show the studio in an element. */
 export function mountStudio(element: HTMLElement): void {
   const root = make("div", "headscope-viewer hs-studio", { "data-theme": resolveTheme(parseFragment(location.hash).theme ?? "auto") });
@@ -38,7 +40,8 @@ class Studio {
   private readonly place = make("main", "hs-place", { "aria-label": "Viewer" });
   private readonly side = make("aside", "hs-side", { "aria-label": "Studio", id: "hs-side" });
   private readonly hide = makeButton("«", () => this.toggleSide(), { class: "hs-button hs-fold", "aria-controls": "hs-side" });
-  private readonly empty = make("p", "hs-wait", {}, "Nothing is shown yet. Type a text and press Look, or open a result.");
+  private readonly empty = make("p", "hs-wait");
+  private readonly working = make("p", "hs-working hs-busy", { role: "status", hidden: true });
   private source: StudioSource | null = null;
   private mounted: Mounted | null = null;
   private header: Header | null = null;
@@ -68,7 +71,7 @@ class Studio {
     const title = make("h1", "hs-brand", {}, "headscope studio", make("span", "hs-small", { title: `Version ${catalog.version}` }, ` ${catalog.folder}`));
     this.side.append(skip, title, this.trouble.element, this.tabs.list, ...this.tabs.panels);
     this.place.append(this.empty);
-    this.root.replaceChildren(this.side, this.hide, this.place);
+    this.root.replaceChildren(this.side, this.hide, this.place, this.working);
     document.title = `${catalog.folder} · headscope studio`;
     this.foldSide(recall().hidden === true);
   }
@@ -171,7 +174,9 @@ class Studio {
     if (this.pending?.signal !== signal) return;
     this.pending = null;
     this.place.removeAttribute("aria-busy");
+    this.working.hidden = true;
     this.form.say(null);
+    this.empty.textContent = NOTHING;
   }
 
   private cancel(): void {
@@ -186,7 +191,12 @@ class Studio {
   }
 
   private sayWork(): void {
-    if (this.pending) this.form.say(`${this.work || "Looking"} …`);
+    if (!this.pending) return;
+    const text = `${this.work || "Working"} …`;
+    this.form.say(text);
+    this.empty.textContent = text;
+    this.working.hidden = this.form.element.offsetParent !== null; // said beside the button already
+    this.working.textContent = text;
   }
 
   /** Show a view of the server in the viewer, which keeps its state where that fits. */

@@ -29,7 +29,6 @@ export class LookForm {
   private busy = false;
 
   constructor(catalog: Catalog) {
-    this.text.maxLength = this.pair.maxLength = catalog.limits.letters;
     this.text.value = catalog.example;
     this.model = new ModelPicker("Model", catalog.models);
     this.against = new ModelPicker("Compare with", catalog.models, true);
