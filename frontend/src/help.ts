@@ -13,6 +13,7 @@ const keys: readonly [string, string][] = [
   ["Space", "select the token of the crosshair, or remove it"],
   ["Escape", "clear the selection, or go back to the grid"],
   ["X", "weights from a token, or weights to it"],
+  ["C", "one color scale for all lenses, or one for each"],
   ["W", "merge the pieces of words"],
   ["S", "show or hide special tokens"],
   ["[ ]", "move the window of tokens"],

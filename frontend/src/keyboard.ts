@@ -52,6 +52,7 @@ function findAction(event: KeyboardEvent, targets: KeyTargets): (() => void) | n
     arrowright: () => viewer.set({ head: step(viewer.sheet().heads, state.head, 1) }),
     arrowup: () => viewer.set({ layer: step(viewer.sheet().layers, state.layer, -1) }),
     arrowdown: () => viewer.set({ layer: step(viewer.sheet().layers, state.layer, 1) }),
+    c: () => viewer.set({ shared: !state.shared }),
     w: () => viewer.set({ words: !state.words }),
     s: () => viewer.set({ special: !state.special }),
     x: () => viewer.set({ side: state.side === "query" ? "key" : "query" }),

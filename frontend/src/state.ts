@@ -17,6 +17,7 @@ export function defaultState(header: Header): State {
     tokens: [],
     side: "query",
     words: false,
+    shared: true,
     special: true,
     start: 0,
     count: 0,
@@ -57,6 +58,7 @@ export function normalize(header: Header, state: State): State {
     tokens: [...new Set(state.tokens.filter((token) => Number.isInteger(token) && token >= 0 && token < length))],
     side,
     words: state.words === true,
+    shared: state.shared !== false,
     special: state.special !== false,
     start,
     count: clampCount(state.count, longest - start),
@@ -104,7 +106,7 @@ function parseField(name: string, text: string): unknown {
   if (texts.has(name)) return text;
   if (integers.has(name)) return /^\d{1,9}$/.test(text) ? Number(text) : undefined;
   if (name === "mass") return /^[01]?(\.\d{1,6})?$/.test(text) && text ? Number(text) : undefined;
-  if (name === "words" || name === "special") return text === "1" ? true : text === "0" ? false : undefined;
+  if (name === "words" || name === "special" || name === "shared") return text === "1" ? true : text === "0" ? false : undefined;
   if (name === "tokens") return text.split(",").filter((part) => /^\d{1,9}$/.test(part)).slice(0, 256).map(Number);
   return undefined;
 }

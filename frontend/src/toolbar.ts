@@ -26,13 +26,14 @@ export class Toolbar {
   private readonly sheet = makeSelect("Maps", (value) => this.viewer.set({ sheet: Number(value) }));
   private readonly lens = makeSelect("Lens", (value) => this.viewer.set({ lens: value }));
   private readonly lensSwitch = make("div", "hs-switch", { role: "radiogroup", "aria-label": "Lens" });
-  private readonly other = makeSelect("minus", (value) => this.viewer.set({ other: value }));
+  private readonly other = makeSelect("difference with", (value) => this.viewer.set({ other: value }));
   private readonly layer = makeSelect("Layer", (value) => this.viewer.set({ layer: Number(value) }));
   private readonly head = makeSelect("Head", (value) => this.viewer.set({ head: Number(value) }));
   private readonly scalar = makeSelect("Number", (value) => this.viewer.set({ scalar: value, ...(value ? {} : { sort: "layer" as const }) }));
   private readonly sort = makeSelect("Order", (value) => this.viewer.set({ sort: value as State["sort"] }));
   private readonly side = makeSelect("Tokens", (value) => this.viewer.set({ side: value as State["side"] }));
   private readonly words = makeCheck("words", "Merge the pieces of words: to a word the sum, from a word the mean (W)", (on) => this.viewer.set({ words: on }));
+  private readonly shared = makeCheck("one scale", "Maps of one unit share their colors; without it, each has a scale of its own (C)", (on) => this.viewer.set({ shared: on }));
   private readonly special = makeCheck("special tokens", "Show tokens such as [CLS] (S)", (on) => this.viewer.set({ special: on }));
   private readonly count = makeSelect("Window", (value) => this.viewer.set(windowAround(this.viewer, Number(value))));
   private readonly range = make("output", "hs-range");
@@ -62,6 +63,7 @@ export class Toolbar {
       ["sort", this.sort.field],
       ["side", this.side.field],
       ["mass", make("label", "hs-field", { title: "Of each row, the largest weights are drawn as links until this share of its total" }, make("span", "hs-label", {}, "Links"), this.mass, this.massText)],
+      ["shared", this.shared.field],
       ["words", this.words.field],
       ["special", this.special.field],
       ["window", make("div", "hs-field", { role: "group", "aria-label": "Window of tokens" }, this.count.field, back, this.range, forth)],
@@ -113,6 +115,7 @@ export class Toolbar {
     setOptions(this.scalar.select, [["", "none"], ...names], state.scalar);
     setOptions(this.sort.select, [["layer", "by layer"], ["scalar", "by the number"]], state.sort);
     setOptions(this.side.select, [["query", "attend to"], ["key", "are attended to by"]], state.side);
+    this.shared.box.checked = state.shared;
     this.words.box.checked = state.words;
     this.special.box.checked = state.special;
     this.mass.value = String(state.mass);

@@ -132,6 +132,8 @@ export interface State {
   tokens: number[];
   side: "query" | "key";
   words: boolean;
+  /** Whether maps of one unit share one color scale, side by side. */
+  shared: boolean;
   special: boolean;
   start: number;
   count: number;
@@ -182,7 +184,7 @@ export interface Table {
 }
 
 /** A control of the toolbar. A view names those that change its picture. */
-export type Control = "lens" | "other" | "layer" | "head" | "scalar" | "sort" | "side" | "words" | "special" | "window" | "search" | "mass";
+export type Control = "lens" | "other" | "layer" | "head" | "scalar" | "sort" | "side" | "words" | "shared" | "special" | "window" | "search" | "mass";
 
 export interface View {
   name: ViewName;

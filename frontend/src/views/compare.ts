@@ -64,7 +64,7 @@ class Compare implements OpenView {
     viewer.drawn({ layer, head, panels: this.panels.length, ms: performance.now() - began });
   }
 
-  /** Panels of all lenses and of the difference; weights of one unit share one scale. */
+  /** Panels of all lenses and of the difference; weights of one unit share one scale, unless the state says otherwise. */
   private makePanels(names: readonly string[], maps: readonly MapData[]): Panel[] {
     const [lens, other] = this.pair();
     const attention = maps.filter((map, i) => comparable(names[i]!, "raw") && !map.missing);
@@ -72,7 +72,7 @@ class Compare implements OpenView {
     const panels: Panel[] = names.map((name, i) => {
       const map = maps[i]!;
       const own = derive(map.weights, map.rows, map.columns).limit;
-      const limit = comparable(name, "raw") ? shared : own;
+      const limit = this.viewer.state.shared && comparable(name, "raw") ? shared : own;
       return { name, title: this.viewer.lens(name).quantity, map, weights: map.weights, signed: map.signed, limit, instead: map.missing ?? "" };
     });
     const [a, b] = [panels.find((panel) => panel.name === lens), panels.find((panel) => panel.name === other)];
@@ -81,7 +81,7 @@ class Compare implements OpenView {
   }
 
   private differencePanel(a: Panel, b: Panel): Panel {
-    const base = { name: "difference", title: `${a.name} − ${b.name}`, map: a.map, signed: true, limit: b.limit };
+    const base = { name: "difference", title: `${a.name} − ${b.name}`, map: a.map, signed: true, limit: Math.max(a.limit, b.limit) };
     if (!comparable(a.name, b.name)) {
       const instead = `${a.name} and ${b.name} have different units, so their difference means nothing. Choose another lens.`;
       return { ...base, weights: a.weights, instead };
@@ -131,7 +131,7 @@ export const compareView: View = {
   name: "compare",
   title: "Lenses",
   key: "3",
-  controls: ["lens", "other", "layer", "head", "side", "words", "special", "window", "search"],
+  controls: ["lens", "other", "layer", "head", "side", "shared", "words", "special", "window", "search"],
   available: (viewer) => (viewer.header.sheets[viewer.state.sheet]?.lenses.filter((lens) => !lens.merged).length ?? 0) > 1,
   open: (viewer, element) => new Compare(viewer, element),
 };
