@@ -52,7 +52,16 @@ export function makeAxis(values: readonly number[], log: boolean, count = 5): Ax
   const back = (value: number): number => (log ? 10 ** value : value);
   const axis = { low: back(start), high: back(end), log, at: (value: number) => (go(value) - start) / (end - start) };
   const places = log ? logTicks(axis.low, axis.high) : linearTicks(axis.low, axis.high, count);
-  return { ...axis, ticks: places.map((value) => ({ value, text: formatNumber(value, 2) })) };
+  const write = log ? (value: number) => formatNumber(value, 2) : decimalsOf(places);
+  return { ...axis, ticks: places.map((value) => ({ value, text: write(value) })) };
+}
+
+/** Writes all ticks with as many decimals as the finest of them needs. */
+function decimalsOf(places: readonly number[]): (value: number) => string {
+  const needed = places.map((value) => /\.(\d*)/.exec(String(value))?.[1]!.length ?? 0);
+  const [decimals, most] = [Math.max(0, ...needed), Math.max(0, ...places.map(Math.abs))];
+  if (decimals > 4 || most >= 1e4) return (value) => formatNumber(value, 3);
+  return (value) => value.toFixed(decimals).replace("-", "−");
 }
 
 /** Round numbers between two ends. */

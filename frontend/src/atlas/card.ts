@@ -1,17 +1,18 @@
 /** One example of a head: its text shaded by weights, a small picture of its map, and a reading of the chosen token. */
-import { fitCanvas, fitText, FONT, tableIndex, weightsImage } from "../canvas";
+import { fitCanvas, fitText, FONT, pixelRatio, tableIndex, weightsImage } from "../canvas";
 import { type ColorTable, type Palette, textOn } from "../colors";
-import { make } from "../dom";
+import { make, setAttributes } from "../dom";
 import { formatNumber, formatPercent, quote } from "../format";
 import { type Box, layoutStrip } from "../strip";
 import type { Svg } from "../svg";
-import { type Link, linksOf, listLinks, pool, shadeLimit, spread } from "./rows";
+import { type Link, linksOf, listLinks, pictureLimit, pool, shadeLimit, spread } from "./rows";
 import type { AtlasExample, AtlasLens } from "./types";
 
 const LINE = 24;
 const BOX = 20;
 const PAD = 4;
-const PICTURE = 84;
+const PICTURE = 120;
+const CELL = 2;
 const SHOWN = 4;
 
 /** What all cards share. */
@@ -34,28 +35,33 @@ export interface CardEvents {
 export class Card {
   readonly element = make("article", "hs-card");
   private readonly text = make("canvas", "hs-text", { tabindex: 0, role: "group" });
-  private readonly picture = make("canvas", "hs-picture", { "aria-hidden": "true" });
-  private readonly reading = make("p", "hs-card-reading", { role: "status" });
-  private readonly about = make("p", "hs-card-about");
+  private readonly picture = make("canvas", "hs-card-map", { role: "img" });
+  private readonly reading = make("p", "hs-card-reading");
   private boxes: Box[] = [];
   private links: Link[] = [];
+  private width = 0;
   private cursor = -1;
   private linked = -1;
+  private drawn = "";
 
-  constructor(readonly example: AtlasExample, rank: number, events: CardEvents) {
+  constructor(readonly example: AtlasExample, rank: number, activity: string, events: CardEvents) {
     const label = example.label_name ?? example.label ?? null;
-    const facts = [`activity ${formatNumber(example.activity)}`, `above ${formatPercent(example.above)} of examples`, ...(label === null ? [] : [`label ${label}`])];
-    const title = make("h4", "hs-card-title", {}, `${rank}. ${example.id}`);
-    this.element.append(title, make("p", "hs-card-facts", {}, facts.join(" · ")), make("div", "hs-card-body", {}, this.text, this.picture), this.reading, this.about);
-    this.text.setAttribute("aria-label", `Example ${example.id}: ${example.queries.text.join(" ")}`);
+    const facts = [`${activity} ${formatNumber(example.activity)}`, `above ${formatPercent(example.above)} of examples`, ...(label === null ? [] : [`label ${label}`])];
+    const title = make("h4", "hs-card-title", {}, `${rank}. ${example.id} `, make("span", "", {}, `· ${facts.join(" · ")}`));
+    this.element.append(title, make("div", "hs-card-body", {}, this.text, this.picture), this.reading);
+    this.text.setAttribute("aria-label", `Example ${example.id}, arrow keys choose a token: ${this.shown.text.join(" ")}`);
+    setAttributes(this.picture, { "aria-label": `Map of example ${example.id}`, title: "The map: rows attend to columns" });
     this.text.addEventListener("mousemove", (event) => events.hover(this.hit(event)));
     this.text.addEventListener("mouseleave", () => events.hover(-1));
     this.text.addEventListener("click", (event) => events.choose(this.hit(event)));
     this.text.addEventListener("keydown", (event) => this.keydown(event, events));
   }
 
-  /** Draw again: `token` is the one that is chosen or under the pointer, -1 = none. */
+  /** Draw again where anything changed: `token` is the one that is chosen or under the pointer, -1 = none. */
   draw(look: CardLook, token: number, width: number): void {
+    const key = [look.palette.theme, look.lens, look.side, pixelRatio(), token, width].join();
+    if (key === this.drawn) return;
+    this.drawn = key;
     this.cursor = token;
     const map = this.example.maps[look.lens] ?? null;
     const lens = look.lenses[look.lens]!;
@@ -63,11 +69,11 @@ export class Card {
     const { shown } = this;
     const weights = this.shade(look, token);
     const limit = shadeLimit(weights, shown.special);
-    this.layout(shown.text, Math.max(160, width - PICTURE - 12));
+    this.layout(shown.text, Math.max(160, width - PICTURE - 14));
     this.drawText(shown.text, weights, limit, lens.signed, look, token);
     this.drawPicture(look, lens.signed);
-    this.reading.textContent = map ? this.read(look, token) : "This map is not a number.";
-    this.about.textContent = map ? this.describe(look, limit, token) : "";
+    setAttributes(this.reading, { role: token < 0 ? null : "status" });
+    this.reading.textContent = !map ? "This map is not a number." : token < 0 ? this.describe(look, limit) : this.read(look, token);
   }
 
   /** The kept weights as rows of a table. */
@@ -121,14 +127,15 @@ export class Card {
   }
 
   private layout(tokens: readonly string[], width: number): void {
+    if (width === this.width) return;
+    this.width = width;
     const context = this.text.getContext("2d")!;
     context.font = `13px ${FONT}`;
     this.boxes = layoutStrip(tokens.map((token) => Math.max(10, context.measureText(visible(token)).width + 2 * PAD)), width, 2);
-    this.text.dataset["width"] = String(width);
   }
 
   private drawText(tokens: readonly string[], weights: Float32Array, limit: number, signed: boolean, look: CardLook, token: number): void {
-    const context = fitCanvas(this.text, Number(this.text.dataset["width"]), this.height());
+    const context = fitCanvas(this.text, this.width, this.height());
     const table = look.colors(signed);
     context.font = `13px ${FONT}`;
     context.textBaseline = "middle";
@@ -150,8 +157,8 @@ export class Card {
   }
 
   private drawPicture(look: CardLook, signed: boolean): void {
-    const small = pool(this.links, this.example.queries.text.length, this.tokens, PICTURE);
-    const limit = small.weights.reduce((most, weight) => Math.max(most, Math.abs(weight)), 0) || 1;
+    const small = pool(this.links, this.example.queries.text.length, this.tokens, PICTURE / CELL);
+    const limit = pictureLimit(small.weights);
     const image = weightsImage(small.weights, small.rows, small.columns, look.colors(signed), limit, signed);
     const context = fitCanvas(this.picture, PICTURE, PICTURE);
     context.imageSmoothingEnabled = false;
@@ -162,7 +169,6 @@ export class Card {
 
   private read(look: CardLook, token: number): string {
     const map = this.example.maps[look.lens]!;
-    if (token < 0) return "";
     const to = this.sideOf(look) === "to";
     const own = this.shown.text[token];
     const other = to ? this.shown.text : this.example.queries.text;
@@ -174,10 +180,9 @@ export class Card {
     return `${quote(own ?? "")} ${verb} ${listed.length ? listed.join(", ") : "nothing that was kept"}${more}${left}.`;
   }
 
-  private describe(look: CardLook, limit: number, token: number): string {
+  private describe(look: CardLook, limit: number): string {
     const map = this.example.maps[look.lens]!;
-    const what = token < 0 || this.example.keys !== null ? "mean weight that a token gets" : "weights of the chosen token";
-    return `Shading: ${what}, up to ${formatNumber(limit)}. Left out of the map: ${formatPercent(map.leftShare)} of |weight|.`;
+    return `Shading: mean weight that a token gets, up to ${formatNumber(limit)}. Left out of the map: ${formatPercent(map.leftShare)} of |weight|.`;
   }
 
   private hit(event: MouseEvent): number {

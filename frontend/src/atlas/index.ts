@@ -57,8 +57,10 @@ export class Atlas {
   private readonly headNumbers = make("p", "hs-facts");
   private readonly notice = make("p", "hs-notice", { role: "status" });
   private readonly columns = make("div", "hs-columns");
+  private readonly jumps = make("div", "hs-jumps", { role: "group", "aria-label": "Go to" });
   private readonly examples = make("section", "hs-examples", { "aria-label": "Examples of the chosen head" });
   private readonly table = make("div", "hs-table", { hidden: true, tabindex: 0, role: "region", "aria-label": "Numbers of all heads" });
+  private readonly tableButton = makeButton("Table", () => this.toggleTable(), { title: "Table of all heads (T)", "aria-pressed": "false" });
   private readonly exportMenu = make("details", "hs-menu");
   private readonly help = this.makeHelp();
   private readonly left = make("div", "hs-scatter-frame");
@@ -67,6 +69,7 @@ export class Atlas {
   private hovered = "";
   private hoverToken: { card: number; token: number } | null = null;
   private readonly redraw = coalesce(() => this.draw());
+  private readonly redrawCards = coalesce(() => this.drawCards());
 
   constructor(private readonly header: AtlasHeader, host: HTMLElement) {
     this.axes = listAxes(header);
@@ -92,13 +95,13 @@ export class Atlas {
     const { header } = this;
     const facts = `${count(header.layers.length * header.heads.length, "head")} over ${count(header.examples, "example")} · ${header.site} attention · 95 % intervals`;
     this.fillExport();
-    const actions = make("div", "hs-actions", {}, this.theme.field, makeButton("Table", () => this.toggleTable(), { title: "Table of all heads (T)" }), this.exportMenu, makeButton("?", () => this.help.showModal(), { "aria-label": "Help", title: "Keys (?)" }));
-    const tools = make("div", "hs-tools", { role: "group", "aria-label": "Axes" }, this.selectX.field, this.logX.field, this.selectY.field, this.logY.field, make("label", "hs-field", {}, make("span", "hs-label", {}, "Head"), this.search));
+    const actions = make("div", "hs-actions", {}, this.theme.field, this.tableButton, this.exportMenu, makeButton("?", () => this.help.showModal(), { "aria-label": "Help", title: "Keys (?)" }));
+    const tools = make("div", "hs-tools hs-atlas-tools", { role: "group", "aria-label": "Axes" }, this.selectX.field, this.logX.field, this.selectY.field, this.logY.field, make("label", "hs-field", {}, make("span", "hs-label", {}, "Head"), this.search));
     const top = make("div", "hs-atlas-top", {}, make("div", "", {}, make("h2", "hs-title", {}, header.title), make("p", "hs-facts", {}, facts)), actions);
     this.scatter.canvas.setAttribute("aria-describedby", this.reading.id);
-    this.left.append(this.scatter.canvas, this.reading);
-    this.examples.append(this.headTitle, this.headNumbers, make("div", "hs-tools", {}, this.lensSwitch, this.sideSwitch), this.notice, this.columns);
-    this.root.append(top, tools, make("div", "hs-atlas-main", {}, this.left, this.examples), this.table, this.makeAbout(), this.help, this.tip.element);
+    this.left.append(this.scatter.canvas, this.table, this.reading);
+    this.examples.append(make("div", "hs-examples-bar", {}, this.headTitle, this.lensSwitch, this.sideSwitch, this.jumps), this.headNumbers, this.notice, this.columns);
+    this.root.append(top, tools, make("div", "hs-atlas-main", {}, this.left, this.examples), this.makeAbout(), this.help, this.tip.element);
     this.makeSwitch(this.lensSwitch, header.lenses.map((lens): [string, string] => [lens.name, lens.name]), (value) => this.set({ lens: value }));
     this.makeSwitch(this.sideSwitch, [["to", "attends to"], ["from", "attended by"]], (value) => this.set({ side: value as "to" | "from" }));
   }
@@ -145,7 +148,7 @@ export class Atlas {
       e: () => void (this.exportMenu.open = !this.exportMenu.open),
       "/": () => this.search.focus(),
       "?": () => this.help.showModal(),
-      escape: () => (this.state.example >= 0 ? this.set({ example: -1, token: -1 }) : this.scatter.canvas.focus()),
+      escape: () => (this.state.example >= 0 ? this.set({ example: -1, token: -1 }) : (this.table.hidden ? this.scatter.canvas : this.table).focus()),
     };
     const action = actions[event.key.toLowerCase()];
     if (!action || this.help.open) return;
@@ -157,7 +160,7 @@ export class Atlas {
   private find(entered: boolean): void {
     const match = /^\s*l?\s*(\d+)\s*(?:h|[.,:\s])\s*(\d+)\s*$/i.exec(this.search.value);
     const name = match ? `L${Number(match[1])}H${Number(match[2])}` : "";
-    const known = name in this.header.files;
+    const known = Object.hasOwn(this.header.files, name);
     this.search.setAttribute("aria-invalid", String(this.search.value !== "" && !known));
     if (known) this.set({ head: name, example: -1, token: -1 });
     else if (entered) this.notice.textContent = `There is no head “${this.search.value}”. Heads are L${this.header.layers[0]}H${this.header.heads[0]} to L${this.header.layers.at(-1)}H${this.header.heads.at(-1)}.`;
@@ -167,7 +170,9 @@ export class Atlas {
     const { head } = this.state;
     this.file = null;
     this.cards = [];
+    this.hoverToken = null;
     this.columns.replaceChildren();
+    this.jumps.replaceChildren();
     this.notice.textContent = head ? `Loading ${head} …` : "Choose a head: click a point, use the arrow keys, or write its name.";
     if (!head) return;
     this.files.load(head).then(
@@ -181,23 +186,27 @@ export class Atlas {
     this.notice.textContent = file.examples.length ? "" : "No example has a value for this head.";
     this.cards = file.examples.map((example, index) => {
       const rank = file.examples.slice(0, index + 1).filter((other) => other.group === example.group).length;
-      return new Card(example, rank, {
+      return new Card(example, rank, pretty(this.header.activity.name), {
         hover: (token) => this.hoverCard(index, token),
         choose: (token) => this.set(token < 0 ? { example: -1, token: -1 } : { example: index, token }),
       });
     });
-    const columns = this.header.groups.map((group) => {
-      const cards = this.cards.filter((card) => card.example.group === group);
-      const title = make("h3", "hs-panel-title", {}, GROUP_TITLES[group] ?? group);
-      return make("section", "hs-column", { "aria-label": `${GROUP_TITLES[group] ?? group} examples` }, title, ...cards.map((card) => card.element));
-    });
+    const groups = this.header.groups.filter((group) => file.examples.some((example) => example.group === group));
+    const columns = groups.map((group) => this.makeColumn(group));
     this.columns.replaceChildren(...columns);
+    this.jumps.replaceChildren(...groups.map((group, index) => makeButton(title(group), () => columns[index]!.scrollIntoView())));
     this.draw();
+  }
+
+  private makeColumn(group: string): HTMLElement {
+    const cards = this.cards.filter((card) => card.example.group === group);
+    const heading = make("h3", "hs-panel-title", {}, title(group));
+    return make("section", "hs-column", { "aria-label": `${title(group)} examples` }, heading, ...cards.map((card) => card.element));
   }
 
   private hoverCard(card: number, token: number): void {
     this.hoverToken = token < 0 ? null : { card, token };
-    this.redraw();
+    this.redrawCards();
   }
 
   private hover(event: MouseEvent): void {
@@ -232,7 +241,7 @@ export class Atlas {
     const { state, header } = this;
     const [x, y] = [state.x, state.y].map((key) => this.axes.find((axis) => scalarKey(axis) === key) ?? this.axes[0]!) as [Scalar, Scalar];
     const [logX, logY] = [state.logX && allowsLog(x), state.logY && allowsLog(y)];
-    return { x, y, titleX: axisTitle(x), titleY: axisTitle(y), logX, logY, layers: header.layers, heads: header.heads, chosen: state.head };
+    return { x, y, titleX: longTitle(x), titleY: longTitle(y), logX, logY, layers: header.layers, heads: header.heads, chosen: state.head };
   }
 
   private look(): CardLook {
@@ -245,7 +254,7 @@ export class Atlas {
     this.root.dataset["theme"] = this.theme_;
     this.syncControls();
     const content = this.content();
-    this.scatter.canvas.setAttribute("aria-label", `Heads by ${content.titleX} and ${content.titleY}; arrow keys choose a head`);
+    this.scatter.canvas.setAttribute("aria-label", `Heads by ${axisTitle(content.x)} and ${axisTitle(content.y)}; arrow keys choose a head`);
     this.scatter.draw(content, this.palette, colorTable(this.theme_, false), this.hovered, this.left.clientWidth || 640);
     this.reading.textContent = this.describe(content);
     this.drawHead();
@@ -253,25 +262,31 @@ export class Atlas {
   }
 
   private drawHead(): void {
-    const { head, example, token } = this.state;
-    this.headTitle.textContent = head ? `Head ${head}` : "No head chosen";
+    const { head } = this.state;
+    this.headTitle.textContent = head || "No head";
     this.headNumbers.textContent = head ? this.listNumbers(head) : "";
-    const look = this.look();
-    const hover = this.hoverToken;
+    this.drawCards();
+  }
+
+  private drawCards(): void {
+    const { example, token } = this.state;
+    const [look, hover] = [this.look(), this.hoverToken];
     this.cards.forEach((card, index) => {
       const shown = hover?.card === index ? hover.token : example === index ? token : -1;
-      card.draw(look, shown, card.element.clientWidth - 24 || 320);
+      card.draw(look, shown, card.element.clientWidth || 320);
     });
   }
 
   /** What the picture shows, in sentences. */
   private describe(content: ScatterContent): string {
     const { points } = this.scatter;
+    const [x, y] = [axisTitle(content.x), axisTitle(content.y)];
+    const missing = content.layers.length * content.heads.length - points.length;
+    const shown = `${count(points.length, "head")} by ${x} and ${y}${content.x.n ? ` (${content.x.n})` : ""}.${missing ? ` ${count(missing, "head")} without these numbers: pruned, or not a number.` : ""}`;
     const chosen = points.find((point) => point.name === content.chosen);
-    const shown = `${count(points.length, "head")} by ${content.titleX} and ${content.titleY}${content.x.n ? ` (${content.x.n})` : ""}.`;
     if (!chosen) return shown;
     const rank = 1 + points.filter((point) => point.y > chosen.y).length;
-    const numbers = `${content.titleX} ${withInterval(chosen.x, chosen.xLow, chosen.xHigh)}, ${content.titleY} ${withInterval(chosen.y, chosen.yLow, chosen.yHigh)}`;
+    const numbers = `${x} ${withInterval(chosen.x, chosen.xLow, chosen.xHigh)}, ${y} ${withInterval(chosen.y, chosen.yLow, chosen.yHigh)}`;
     return `${shown} ${chosen.name}: ${numbers}; ${rank} of ${points.length} from the top.`;
   }
 
@@ -279,7 +294,7 @@ export class Atlas {
     const [i, j] = this.indices(head);
     const main = this.header.scalars.filter((scalar) => !scalar.classes && scalar.lens !== "difference" && !scalar.name.includes("absolute") && !scalar.name.includes(" "));
     return main
-      .filter((scalar) => scalar.lens === null || scalar.lens === this.header.activity.lens)
+      .filter((scalar) => scalar.lens === null || scalar.lens === this.state.lens)
       .flatMap((scalar) => {
         const value = scalar.values[i]?.[j] ?? null;
         return value === null ? [] : [`${pretty(scalar.name)} ${withInterval(value, scalar.low?.[i]?.[j] ?? null, scalar.high?.[i]?.[j] ?? null)}`];
@@ -311,29 +326,30 @@ export class Atlas {
     this.sideSwitch.hidden = this.file?.examples[0]?.keys != null;
   }
 
+  /** Show the heads as a table in the place of the picture, or the picture again. */
   private toggleTable(): void {
-    this.table.hidden = !this.table.hidden;
-    if (!this.table.hidden) {
-      this.fillTable(this.content());
-      this.table.scrollIntoView({ block: "nearest" });
-      this.table.focus({ preventScroll: true });
-    }
+    const shown = this.table.hidden;
+    [this.table.hidden, this.scatter.canvas.hidden] = [!shown, shown];
+    this.tableButton.setAttribute("aria-pressed", String(shown));
+    if (shown) this.fillTable(this.content());
+    (shown ? this.table : this.scatter.canvas).focus();
   }
 
   private fillTable(content: ScatterContent): void {
-    const key = JSON.stringify([content.titleX, content.titleY, content.chosen]);
+    const [x, y] = [axisTitle(content.x), axisTitle(content.y)];
+    const key = JSON.stringify([x, y, content.chosen]);
     if (this.table.dataset["key"] === key) return;
     this.table.dataset["key"] = key;
-    const columns = ["head", content.titleX, "interval", content.titleY, "interval"];
-    const span = (low: number | null, high: number | null): string => (low === null || high === null ? "–" : `${formatNumber(low)} to ${formatNumber(high)}`);
+    const columns = ["head", x, "interval", y, "interval"];
+    const span = (low: number | null, high: number | null): string => (low === null || high === null ? "–" : `[${formatNumber(low)}, ${formatNumber(high)}]`);
     const points = [...this.scatter.points].sort((a, b) => b.y - a.y);
     const body = make("tbody");
     for (const point of points) {
       const name = makeButton(point.name, () => this.set({ head: point.name, example: -1, token: -1 }), { "aria-pressed": String(point.name === content.chosen) });
       body.append(make("tr", "", {}, make("td", "", {}, name), ...[formatNumber(point.x), span(point.xLow, point.xHigh), formatNumber(point.y), span(point.yLow, point.yHigh)].map((text) => make("td", "hs-number", {}, text))));
     }
-    const head = make("tr", "", {}, ...columns.map((text) => make("th", "", { scope: "col" }, text)));
-    this.table.replaceChildren(make("table", "", {}, make("caption", "", {}, `All heads, the largest ${content.titleY} first.`), make("thead", "", {}, head), body));
+    const head = make("tr", "", {}, ...columns.map((text, index) => make("th", index ? "hs-number" : "", { scope: "col" }, text)));
+    this.table.replaceChildren(make("table", "", {}, make("caption", "", {}, `All heads, the largest ${y} first.`), make("thead", "", {}, head), body));
   }
 
   private headTable(): Table {
@@ -361,7 +377,7 @@ export class Atlas {
     columns.forEach((column, place) => {
       const x = gap + place * (width + gap);
       const group = this.header.groups[place]!;
-      svg.text(x, 28, `${this.state.head} · ${GROUP_TITLES[group] ?? group} · ${this.state.lens}`, { fill: look.palette.ink, "font-size": 14, "font-weight": 600 });
+      svg.text(x, 28, `${this.state.head} · ${title(group)} · ${this.state.lens}`, { fill: look.palette.ink, "font-size": 14, "font-weight": 600 });
       let y = 40;
       for (const { card, index } of column) y += card.svg(svg, x, y, look, this.state.example === index ? this.state.token : -1) + gap;
     });
@@ -451,6 +467,11 @@ export class Atlas {
   }
 }
 
+/** The heading of a group of examples. */
+function title(group: string): string {
+  return GROUP_TITLES[group] ?? group;
+}
+
 /** A name without underscores. */
 export function pretty(name: string): string {
   return name.replaceAll("_", " ").replace(/ -(?=\d)/, " −");
@@ -463,5 +484,13 @@ function optionText(axis: Scalar): string {
 /** The title of an axis: what it is, its units, its lens. */
 export function axisTitle(axis: Scalar): string {
   const unit = /\(([^)]*)\)$/.exec(axis.label)?.[1];
-  return `${pretty(axis.name)}${unit ? ` (${unit})` : ""}${axis.lens === null ? "" : `, ${axis.lens}`}`;
+  const more = [unit, axis.lens].filter(Boolean).join(", ");
+  return `${pretty(axis.name)}${more ? ` (${more})` : ""}`;
+}
+
+/** The same in words: what the number measures, where its name does not say it. */
+function longTitle(axis: Scalar): string {
+  const words = pretty(axis.label);
+  const named = words.startsWith(pretty(axis.name)) ? words : `${pretty(axis.name)}: ${words.replace(/: -?\d+$/, "")}`;
+  return axis.lens === null ? named : `${named}, ${axis.lens}`;
 }

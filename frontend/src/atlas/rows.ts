@@ -41,6 +41,12 @@ export function pool(links: readonly Link[], rows: number, columns: number, side
   return { weights, rows: r, columns: c };
 }
 
+/** Where the colors of a small picture end: few weights are much larger than all others, which would not be seen. */
+export function pictureLimit(weights: Float32Array): number {
+  const sizes = weights.filter((weight) => weight !== 0).map(Math.abs).sort();
+  return sizes[Math.floor(0.8 * sizes.length)] ?? 1;
+}
+
 /** Where colors end: the largest size among ordinary tokens, so that [CLS] and [SEP] do not hide the others. */
 export function shadeLimit(weights: ArrayLike<number>, special: readonly number[]): number {
   const hidden = new Set(special);

@@ -1,9 +1,9 @@
 /** Every head as a point by two numbers, with intervals. */
-import { fitCanvas, FONT } from "../canvas";
+import { fitCanvas } from "../canvas";
 import { type ColorTable, type Palette } from "../colors";
 import { make } from "../dom";
 import { formatNumber } from "../format";
-import { Svg } from "../svg";
+import { CanvasSurface, type Surface, toSvg } from "../surface";
 import type { Scalar } from "../types";
 import { type Axis, listPoints, makeAxis, neighbor, type Point } from "./axes";
 
@@ -41,11 +41,12 @@ export class Scatter {
     const context = fitCanvas(this.canvas, this.width, this.height);
     context.fillStyle = palette.background;
     context.fillRect(0, 0, this.width, this.height);
-    this.drawAxes(context, content, palette);
-    for (const point of this.points) this.drawInterval(context, point, palette, point.name === content.chosen || point.name === hovered);
-    for (const point of this.points) this.drawPoint(context, point, content, palette, colors);
-    for (const name of new Set([hovered, content.chosen])) this.drawName(context, name, palette);
-    this.drawLayers(context, content, palette, colors);
+    this.paint(new CanvasSurface(context, palette), content, palette, colors, hovered);
+  }
+
+  /** The same picture as vectors. */
+  svg(content: ScatterContent, palette: Palette, colors: ColorTable, title: string): string {
+    return toSvg(this.width, this.height, palette, title, (surface) => this.paint(surface, content, palette, colors, ""));
   }
 
   /** The head under a point of the window; null where none is near. */
@@ -72,7 +73,7 @@ export class Scatter {
 
   private place(content: ScatterContent, width: number): void {
     this.width = Math.max(280, width);
-    this.height = Math.max(280, Math.min(460, this.width * 0.72));
+    this.height = Math.max(300, Math.min(500, this.width * 1.02));
     const points = listPoints(content.x, content.y, content.layers, content.heads);
     const x = makeAxis(points.flatMap((p) => [p.x, p.xLow ?? p.x, p.xHigh ?? p.x]), content.logX, Math.max(2, this.width / 110));
     const y = makeAxis(points.flatMap((p) => [p.y, p.yLow ?? p.y, p.yHigh ?? p.y]), content.logY, Math.max(2, this.height / 70));
@@ -88,142 +89,79 @@ export class Scatter {
     return TOP + (1 - share) * (this.height - TOP - BOTTOM);
   }
 
-  private drawAxes(context: CanvasRenderingContext2D, content: ScatterContent, palette: Palette): void {
-    const { x, y } = this.axes!;
-    context.strokeStyle = palette.faint;
-    context.lineWidth = 1;
-    context.font = `11px ${FONT}`;
-    context.fillStyle = palette.quiet;
-    context.beginPath();
-    context.textAlign = "center";
-    context.textBaseline = "top";
-    for (const tick of x.ticks) {
-      const at = Math.round(this.left(x.at(tick.value))) + 0.5;
-      context.moveTo(at, TOP);
-      context.lineTo(at, this.height - BOTTOM);
-      context.fillText(tick.text, at, this.height - BOTTOM + 6);
-    }
-    context.textAlign = "right";
-    context.textBaseline = "middle";
-    for (const tick of y.ticks) {
-      const at = Math.round(this.top(y.at(tick.value))) + 0.5;
-      context.moveTo(LEFT, at);
-      context.lineTo(this.width - RIGHT, at);
-      context.fillText(tick.text, LEFT - 7, at);
-    }
-    context.stroke();
-    context.fillStyle = palette.ink;
-    context.font = `12px ${FONT}`;
-    context.textAlign = "center";
-    context.textBaseline = "bottom";
-    context.fillText(content.titleX, this.left(0.5), this.height - 5, this.width - LEFT);
-    context.save();
-    context.translate(15, this.top(0.5));
-    context.rotate(-Math.PI / 2);
-    context.fillText(content.titleY, 0, 0, this.height - TOP);
-    context.restore();
+  private paint(surface: Surface, content: ScatterContent, palette: Palette, colors: ColorTable, hovered: string): void {
+    const strong = new Set([hovered, content.chosen]);
+    const ordered = [...this.points].sort((a, b) => Number(strong.has(a.name)) - Number(strong.has(b.name)));
+    this.paintAxes(surface, content, palette);
+    for (const point of ordered) paintPoint(surface, point, content, palette, colors);
+    for (const point of ordered) this.paintInterval(surface, point, palette, strong.has(point.name));
+    for (const point of ordered) if (strong.has(point.name)) this.paintName(surface, point, palette);
+    this.paintLayers(surface, content, palette, colors);
   }
 
+  private paintAxes(surface: Surface, content: ScatterContent, palette: Palette): void {
+    const { x, y } = this.axes!;
+    const [bottom, right] = [this.height - BOTTOM, this.width - RIGHT];
+    for (const tick of x.ticks) {
+      const at = Math.round(this.left(x.at(tick.value))) + 0.5;
+      surface.line(at, TOP, at, bottom, { color: palette.faint });
+      surface.text(at, bottom + 12, tick.text, { color: palette.quiet, align: "center" });
+    }
+    for (const tick of y.ticks) {
+      const at = Math.round(this.top(y.at(tick.value))) + 0.5;
+      surface.line(LEFT, at, right, at, { color: palette.faint });
+      surface.text(LEFT - 7, at, tick.text, { color: palette.quiet, align: "right" });
+    }
+    surface.text(this.left(0.5), this.height - 11, content.titleX, { color: palette.ink, align: "center", size: titleSize(content.titleX, right - LEFT) });
+    surface.text(12, this.top(0.5), content.titleY, { color: palette.ink, align: "center", size: titleSize(content.titleY, bottom - TOP), upwards: true });
+  }
+
+  /** Ends of the interval: left, right, bottom, top; the point itself where there is none. */
   private interval(point: Placed): [number, number, number, number] {
     const { x, y } = this.axes!;
     return [
-      point.xLow === null ? point.px : this.left(Math.max(-0.02, safe(x, point.xLow))),
+      point.xLow === null ? point.px : this.left(safe(x, point.xLow)),
       point.xHigh === null ? point.px : this.left(safe(x, point.xHigh)),
-      point.yLow === null ? point.py : this.top(Math.max(-0.02, safe(y, point.yLow))),
+      point.yLow === null ? point.py : this.top(safe(y, point.yLow)),
       point.yHigh === null ? point.py : this.top(safe(y, point.yHigh)),
     ];
   }
 
-  private drawInterval(context: CanvasRenderingContext2D, point: Placed, palette: Palette, strong: boolean): void {
+  private paintInterval(surface: Surface, point: Placed, palette: Palette, strong: boolean): void {
     const [left, right, bottom, top] = this.interval(point);
-    context.globalAlpha = strong ? 1 : 0.4;
-    context.strokeStyle = strong ? palette.ink : palette.quiet;
-    context.lineWidth = strong ? 1.5 : 1;
-    context.beginPath();
-    context.moveTo(left, point.py);
-    context.lineTo(right, point.py);
-    context.moveTo(point.px, bottom);
-    context.lineTo(point.px, top);
-    context.stroke();
-    context.globalAlpha = 1;
+    const look = strong ? { color: palette.ink, width: 1.5 } : { color: palette.quiet, alpha: 0.7 };
+    surface.line(left, point.py, right, point.py, look);
+    surface.line(point.px, bottom, point.px, top, look);
   }
 
-  private drawPoint(context: CanvasRenderingContext2D, point: Placed, content: ScatterContent, palette: Palette, colors: ColorTable): void {
-    const chosen = point.name === content.chosen;
-    context.beginPath();
-    context.arc(point.px, point.py, chosen ? 7 : 4.5, 0, 2 * Math.PI);
-    context.fillStyle = layerColor(content.layers.indexOf(point.layer), content.layers.length, colors);
-    context.fill();
-    context.lineWidth = chosen ? 2.5 : 1;
-    context.strokeStyle = chosen ? palette.negative : palette.background;
-    context.stroke();
+  private paintName(surface: Surface, point: Placed, palette: Palette): void {
+    const width = 7.2 * point.name.length + 6;
+    const x = point.px + 9 + width > this.width ? point.px - 9 - width : point.px + 9;
+    surface.rect(x, point.py - 22, width, 15, palette.background);
+    surface.text(x + 3, point.py - 14.5, point.name, { color: palette.ink, size: 12, bold: true });
   }
 
-  private drawName(context: CanvasRenderingContext2D, name: string, palette: Palette): void {
-    const point = this.points.find((each) => each.name === name);
-    if (!point) return;
-    context.font = `600 12px ${FONT}`;
-    const right = point.px + 60 > this.width;
-    context.textAlign = right ? "right" : "left";
-    context.textBaseline = "bottom";
-    context.lineWidth = 4;
-    context.strokeStyle = palette.background;
-    context.strokeText(name, point.px + (right ? -9 : 9), point.py - 6);
-    context.fillStyle = palette.ink;
-    context.fillText(name, point.px + (right ? -9 : 9), point.py - 6);
-  }
-
-  private drawLayers(context: CanvasRenderingContext2D, content: ScatterContent, palette: Palette, colors: ColorTable): void {
-    const [size, count] = [11, content.layers.length];
+  private paintLayers(surface: Surface, content: ScatterContent, palette: Palette, colors: ColorTable): void {
+    const count = content.layers.length;
     if (count < 2) return;
-    const step = Math.min(size + 3, (this.width - LEFT - RIGHT - 90) / count);
-    context.font = `11px ${FONT}`;
-    context.textAlign = "left";
-    context.textBaseline = "middle";
-    context.fillStyle = palette.quiet;
-    context.fillText(`layer ${content.layers[0]}`, LEFT, 14);
-    const start = LEFT + context.measureText(`layer ${content.layers[0]}`).width + 8;
-    content.layers.forEach((_, index) => {
-      context.fillStyle = layerColor(index, count, colors);
-      context.fillRect(start + index * step, 9, Math.max(1, step - 2), size);
-    });
-    context.fillStyle = palette.quiet;
-    context.fillText(String(content.layers.at(-1)), start + count * step + 4, 14);
+    const first = `layer ${content.layers[0]}`;
+    const start = LEFT + 6.2 * first.length + 4;
+    const step = Math.min(14, (this.width - start - RIGHT - 30) / count);
+    surface.text(LEFT, 14, first, { color: palette.quiet });
+    content.layers.forEach((_, index) => surface.rect(start + index * step, 8.5, Math.max(1, step - 2), 11, layerColor(index, count, colors)));
+    surface.text(start + count * step + 4, 14, String(content.layers.at(-1)), { color: palette.quiet });
   }
+}
 
-  /** The same picture as vectors. */
-  svg(content: ScatterContent, palette: Palette, colors: ColorTable, title: string): string {
-    const svg = new Svg(this.width, this.height, palette.background, title);
-    const { x, y } = this.axes!;
-    const small = { "font-size": 11, fill: palette.quiet };
-    for (const tick of x.ticks) {
-      const at = this.left(x.at(tick.value));
-      svg.line(at, TOP, at, this.height - BOTTOM, { stroke: palette.faint });
-      svg.text(at, this.height - BOTTOM + 16, tick.text, { ...small, "text-anchor": "middle" });
-    }
-    for (const tick of y.ticks) {
-      const at = this.top(y.at(tick.value));
-      svg.line(LEFT, at, this.width - RIGHT, at, { stroke: palette.faint });
-      svg.text(LEFT - 7, at + 4, tick.text, { ...small, "text-anchor": "end" });
-    }
-    for (const point of this.points) {
-      const [left, right, bottom, top] = this.interval(point);
-      const style = { stroke: palette.quiet, "stroke-opacity": point.name === content.chosen ? 1 : 0.4 };
-      svg.line(left, point.py, right, point.py, style);
-      svg.line(point.px, bottom, point.px, top, style);
-    }
-    for (const point of this.points) {
-      const chosen = point.name === content.chosen;
-      const fill = layerColor(content.layers.indexOf(point.layer), content.layers.length, colors);
-      svg.circle(point.px, point.py, chosen ? 7 : 4.5, { fill, stroke: chosen ? palette.negative : palette.background, "stroke-width": chosen ? 2.5 : 1 });
-      if (chosen) svg.text(point.px + 9, point.py - 6, point.name, { fill: palette.ink, "font-weight": 600 });
-    }
-    svg.text(this.left(0.5), this.height - 8, content.titleX, { fill: palette.ink, "text-anchor": "middle" });
-    const middle = this.top(0.5);
-    svg.text(15, middle, content.titleY, { fill: palette.ink, "text-anchor": "middle", transform: `rotate(-90 15 ${Math.round(middle)})` });
-    svg.text(LEFT, 18, `color: layer ${content.layers[0]} (light) to ${content.layers.at(-1)} (dark)`, small);
-    return svg.toString();
-  }
+function paintPoint(surface: Surface, point: Placed, content: ScatterContent, palette: Palette, colors: ColorTable): void {
+  const chosen = point.name === content.chosen;
+  surface.dot(point.px, point.py, chosen ? 8 : 4.8, chosen ? palette.negative : palette.background);
+  surface.dot(point.px, point.py, chosen ? 5.5 : 4, layerColor(content.layers.indexOf(point.layer), content.layers.length, colors));
+}
+
+/** The size of letters with which a title fits, at most 12. */
+function titleSize(title: string, room: number): number {
+  return Math.max(8, Math.min(12, room / (0.56 * title.length)));
 }
 
 /** A number with its interval: "0.61 [0.59, 0.63]". */
@@ -235,6 +173,7 @@ function layerColor(index: number, count: number, colors: ColorTable): string {
   return colors.css(0.32 + (0.66 * index) / Math.max(1, count - 1));
 }
 
+/** Where a number is on an axis; a logarithmic one has no place for 0 and less, which lie below its end. */
 function safe(axis: Axis, value: number): number {
-  return axis.log && value <= 0 ? -0.02 : axis.at(value);
+  return axis.log && value <= 0 ? -0.02 : Math.max(-0.02, axis.at(value));
 }

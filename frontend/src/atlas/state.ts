@@ -1,5 +1,6 @@
 /** The state of an atlas, and its place in the URL's fragment. */
 import type { Scalar } from "../types";
+import { headName } from "./files";
 import type { AtlasHeader, AtlasState } from "./types";
 
 /** The name of a number by head: with its lens, where it was measured through one. */
@@ -22,7 +23,7 @@ export function listAxes(header: AtlasHeader): Scalar[] {
   return [...header.scalars.filter((scalar) => !scalar.classes), plain("layer", (layer) => layer), plain("head", (_, head) => head)];
 }
 
-/** The state before anything was chosen: the activity, and the first number that is another one. */
+/** The state before anything was chosen: the activity, the first number that is another one, and the most active head. */
 export function defaultState(header: AtlasHeader): AtlasState {
   const axes = listAxes(header);
   const activity = axes.find((axis) => axis.name === header.activity.name.split(":")[0] && (axis.lens ?? header.activity.lens) === header.activity.lens);
@@ -30,14 +31,27 @@ export function defaultState(header: AtlasHeader): AtlasState {
   const share = axes.find((axis) => axis.name === "effective_share" && axis !== x);
   const y = share ?? axes.find((axis) => axis.name !== x.name) ?? x;
   const lens = header.lenses[0]?.name ?? "";
-  return { x: scalarKey(x), y: scalarKey(y), logX: false, logY: false, head: "", lens, side: "to", example: -1, token: -1, theme: "auto" };
+  const head = findLargest(header, x);
+  return { x: scalarKey(x), y: scalarKey(y), logX: false, logY: false, head, lens, side: "to", example: -1, token: -1, theme: "auto" };
+}
+
+/** The head with examples that has the largest number; "" where no head has any. */
+function findLargest(header: AtlasHeader, scalar: Scalar): string {
+  let [best, most] = ["", -Infinity];
+  header.layers.forEach((layer, i) =>
+    header.heads.forEach((head, j) => {
+      const [name, value] = [headName(layer, head), scalar.values[i]?.[j] ?? -Infinity];
+      if (header.files[name] && value > most) [best, most] = [name, value];
+    }),
+  );
+  return best;
 }
 
 /** The state with every field made valid. */
 export function normalize(header: AtlasHeader, state: AtlasState): AtlasState {
   const defaults = defaultState(header);
   const axes = new Set(listAxes(header).map(scalarKey));
-  const head = state.head in header.files ? state.head : "";
+  const head = Object.hasOwn(header.files, state.head) ? state.head : defaults.head;
   const chosen = head !== "" && state.example >= 0 && state.example < (header.files[head] ?? 0) && state.token >= 0;
   return {
     x: axes.has(state.x) ? state.x : defaults.x,

@@ -9,7 +9,7 @@ export interface AtlasHeader {
   made: [string, string][];
   layers: number[];
   heads: number[];
-  /** The lenses, then `difference`: the second minus the first. Maps of examples come in this order. */
+  /** Maps of examples come in this order. */
   lenses: AtlasLens[];
   scalars: Scalar[];
   activity: { name: string; lens: string };
