@@ -1,20 +1,28 @@
 /** Lines of Python that draw the same with headscope. */
 import type { Scalar, Sheet } from "./types";
 
+type Value = string | number | boolean | readonly string[];
+
 /** A call of hs.draw; options that are undefined are left out. */
-export function drawCall(what: string, figure: string, options: Record<string, string | number | readonly string[] | undefined>): string {
+export function drawCall(what: string, figure: string, options: Record<string, Value | undefined>): string {
   const words = Object.entries(options).flatMap(([name, value]) => (value === undefined ? [] : [`${name}=${toPython(value)}`]));
   return `hs.draw(${[what, JSON.stringify(figure), ...words].join(", ")})`;
 }
 
-/** A string, a number or a list of strings as Python writes it. */
-export function toPython(value: string | number | readonly string[]): string {
+/** A value as Python writes it. */
+export function toPython(value: Value): string {
   if (typeof value === "number") return String(value);
+  if (typeof value === "boolean") return value ? "True" : "False";
   return typeof value === "string" ? JSON.stringify(value) : `[${value.map((part) => JSON.stringify(part)).join(", ")}]`;
 }
 
+export interface MapsName {
+  what: string;
+  lens: string | undefined;
+}
+
 /** The maps of one lens, by the name `maps` of the sheet's lines: a list, or a Dataset that holds all lenses. */
-export function mapsOf(sheet: Sheet, lens: string, name = "maps"): { what: string; lens: string | undefined } {
+export function mapsOf(sheet: Sheet, lens: string, name = "maps"): MapsName {
   const index = sheet.lenses.findIndex((each) => each.name === lens);
   return isList(sheet) && index >= 0 ? { what: `${name}[${index}]`, lens: undefined } : { what: name, lens };
 }

@@ -72,15 +72,19 @@ class Shown:
         self.requests.clear()
         self.problems.clear()
         self.page.goto(f"{path.resolve().as_uri()}#{urlencode(state)}")
-        self.page.wait_for_function(f"({DRAWN})() > 0")
+        return self.wait(f"({DRAWN})() > 0")
+
+    def wait(self, condition: str) -> "Shown":
+        """Wait until an expression is true; `wait_for_function` would evaluate it, which the page forbids."""
+        check = f"const check = () => ({condition}) ? resolve() : requestAnimationFrame(check);"
+        self.page.evaluate(f"() => new Promise(resolve => {{ {check} check(); }})")
         return self
 
     def act(self, action: Callable[[], Any]) -> "Shown":
         """Do something, and wait until the view is drawn again."""
         before = self.page.evaluate(DRAWN)
         action()
-        self.page.wait_for_function(f"before => ({DRAWN})() > before", arg=before)
-        return self
+        return self.wait(f"({DRAWN})() > {before}")
 
     def press(self, *keys: str) -> "Shown":
         """Press keys one after the other, each of which draws the view again."""
@@ -131,7 +135,7 @@ class Shown:
     def copy(self, item: str = "Copy the Python lines") -> str:
         """Choose an item that copies text, and return the text."""
         self._choose(item)
-        self.page.wait_for_function("() => document.querySelector('.hs-reading').textContent.includes('clipboard')")
+        self.wait("document.querySelector('.hs-reading').textContent.includes('clipboard')")
         text: str = self.page.evaluate("() => navigator.clipboard.readText()")
         return text
 

@@ -2,6 +2,7 @@
 import { errorOf } from "../decode";
 import { derive } from "../heatmap";
 import { type Panel, Panels, readDifference } from "../panels";
+import { drawCall, mapsOf, type MapsName } from "../python";
 import { readHidden, readShare } from "../reading";
 import { otherLens } from "../toolbar";
 import type { LensHeader, MapData, OpenView, Table, View, Viewer } from "../types";
@@ -107,7 +108,9 @@ class Compare implements OpenView {
 
   python(): string {
     const { layer, head } = this.viewer.state;
-    return `hs.draw(maps, "compare", lens=${JSON.stringify(this.pair()[0])}, layer=${layer}, head=${head})`;
+    const [lens, other] = this.pair();
+    const [one, two] = [other, lens].map((name) => mapsOf(this.viewer.sheet(), name)) as [MapsName, MapsName];
+    return drawCall(one.lens ? one.what : `[${one.what}, ${two.what}]`, "compare", { lens, layer, head });
   }
 
   describe(): string {

@@ -4,6 +4,7 @@ import { make } from "../dom";
 import { classColors, describeFilter, fillLegend, filterOf, makeLegend, passes, readable, setFilter } from "../filter";
 import { formatNumber, formatScalar } from "../format";
 import { classLetters, type Filter } from "../heads";
+import { drawCall, mapsOf } from "../python";
 import { Svg } from "../svg";
 import { Tip } from "../tip";
 import type { OpenView, Scalar, Table, Thumbs, View, Viewer } from "../types";
@@ -384,7 +385,8 @@ class Grid implements OpenView {
   }
 
   python(): string {
-    return `hs.draw(maps, "head_grid", lens=${JSON.stringify(this.viewer.state.lens)})`;
+    const { what, lens } = mapsOf(this.viewer.sheet(), this.viewer.state.lens);
+    return drawCall(what, "head_grid", { lens });
   }
 
   describe(): string {

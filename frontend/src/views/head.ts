@@ -4,6 +4,7 @@ import { formatNumber, formatWeight, quote } from "../format";
 import { type Cell, derive, HeatMap, type Zoom } from "../heatmap";
 import { findLinks, Links } from "../links";
 import { PatchPicture, spread } from "../picture";
+import { drawCall, mapsOf } from "../python";
 import { readChosen, readHidden, readMeans, readShare, sumChosen } from "../reading";
 import { selectedUnits, selectUnit, stepUnit } from "../selection";
 import { Strip } from "../strip";
@@ -383,12 +384,13 @@ class Head implements OpenView {
 
   python(): string {
     const { viewer } = this;
-    const { lens, layer, head, side, tokens } = viewer.state;
-    const merged = viewer.lens().merged ? "" : `, head=${head}`;
-    const options = `lens=${JSON.stringify(lens)}, layer=${layer}${merged}`;
-    const query = side === "query" && tokens.length ? `query=${tokens[0]}` : "mean=True";
-    const overlay = viewer.sheet().picture ? `\nhs.draw(maps, "overlay", ${options}, ${query})` : "";
-    return `hs.draw(maps, "matrix", ${options})${overlay}`;
+    const { layer, head, side, tokens, words, special, count } = viewer.state;
+    const { what, lens } = mapsOf(viewer.sheet(), viewer.state.lens);
+    const options = { lens, layer, head: viewer.lens().merged ? undefined : head };
+    const row = side === "query" && tokens.length ? { query: tokens[0]! } : { mean: true };
+    const overlay = viewer.sheet().picture ? `\n${drawCall(what, "overlay", { ...options, ...row })}` : "";
+    const matrix = drawCall(words && !lens ? `hs.to_words(${what})` : what, "matrix", options);
+    return `${matrix}${special && !count ? "" : "  # of all tokens"}${overlay}`;
   }
 
   describe(): string {

@@ -18,6 +18,7 @@ from headscope.core.maps.factored import Factored
 from headscope.core.spec import parse_spec
 from headscope.core.tokens import Tokens, token_labels
 from headscope.core.trace import Trace, at_least_float32
+from headscope.engine.load import DEFAULT
 from headscope.plotting.selection import DIAGNOSTICS, describe_maps
 from headscope.results.summarize import axis_label
 from headscope.viewer.encode import Array
@@ -208,6 +209,8 @@ def _python_lines(model: Any, item: Example, lenses: Sequence[str], site: str) -
 
 def _load_line(model: str) -> str:
     """Return the line that loads a model; one that was built in memory has the name of its class only."""
+    if model == DEFAULT:
+        return f"model = hs.load()  # {DEFAULT}"
     if model.isidentifier() and model[0].isupper():
         return f"model = hs.load(network, tokenizer=tokenizer)  # network: the {model} that is shown"
     return f"model = hs.load({model!r})"
