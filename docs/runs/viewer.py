@@ -10,6 +10,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+from PIL import Image
 from playwright.sync_api import Page, sync_playwright
 
 import headscope as hs
@@ -19,7 +20,7 @@ LAYER, HEAD = 3, 4  # of which the README speaks
 SHOTS = {
     "viewer_grid": f"view=grid&lens=effective&scalar=share&layer={LAYER}&head={HEAD}",
     "viewer_head": f"view=head&lens=effective&layer={LAYER}&head={HEAD}&tokens=20",
-    "viewer_compare": f"view=compare&layer={LAYER}&head={HEAD}",
+    "viewer_compare": f"view=compare&layer={LAYER}&head={HEAD}&shared=0",
 }
 """States of the viewer, as its address holds them."""
 
@@ -37,7 +38,9 @@ def take(page: Page, address: str, state: str, theme: str, path: Path) -> None:
     page.goto(f"{address}#{state}")
     page.wait_for_function("() => performance.getEntriesByName('headscope:view').length > 0")
     page.wait_for_load_state("networkidle")
-    page.screenshot(path=path)
+    height = page.evaluate("() => document.querySelector('.hs-about').getBoundingClientRect().top")
+    page.screenshot(path=path, clip={"x": 0, "y": 0, "width": 1280, "height": min(800, height)})
+    Image.open(path).convert("RGB").quantize(256, method=Image.Quantize.FASTOCTREE).save(path, optimize=True)
 
 
 def main() -> None:
