@@ -44,7 +44,7 @@ class App {
   viewer: Viewer;
   readonly root: HTMLElement;
   private readonly id = `headscope-${++mounts}`;
-  private readonly title = make("h2", "hs-title");
+  private readonly title: HTMLElement;
   private readonly facts = make("p", "hs-facts");
   private readonly messages = make("div", "hs-messages");
   private readonly tabs = make("div", "hs-tabs", { role: "tablist", "aria-label": "Views" });
@@ -54,7 +54,7 @@ class App {
   private readonly tableButton = makeButton("Table", () => this.toggleTable(), { "aria-pressed": "false", title: "The numbers that are drawn (T)" });
   private readonly themeButton = makeButton("◐", () => this.nextTheme(), {});
   private readonly exportMenu = make("details", "hs-menu");
-  private readonly help = makeHelp(views);
+  private readonly help: HTMLDialogElement;
   private readonly about = make("details", "hs-about");
   private readonly twin = make("p", "hs-hidden", { id: `${this.id}-twin` });
   private readonly live = make("p", "hs-hidden", { "aria-live": "polite" });
@@ -69,6 +69,8 @@ class App {
 
   constructor(element: HTMLElement, private readonly source: Source, private readonly options: Options) {
     this.root = make("div", "headscope-viewer", { tabindex: -1, "data-host": options.host ?? "page", role: (options.host ?? "page") === "page" ? "main" : null });
+    this.title = make(options.host === "page" ? "h1" : "h2", "hs-title");
+    this.help = makeHelp(views, options.keys);
     if (options.height) this.root.style.setProperty("--hs-height", `${options.height}px`);
     this.pending = { ...options.initial, ...(options.url ? parseFragment(location.hash) : {}) };
     this.viewer = new Viewer(this.root, source, emptyHeader, { ...options, initial: this.pending });

@@ -25,9 +25,9 @@ const keys: readonly [string, string][] = [
 ];
 
 /** Make the dialog; it is opened by `showModal`. */
-export function makeHelp(views: readonly View[]): HTMLDialogElement {
+export function makeHelp(views: readonly View[], more: readonly [string, string][] = []): HTMLDialogElement {
   const list = make("dl", "hs-keys");
-  const rows: [string, string][] = [...views.map((view): [string, string] => [view.key, view.title]), ...keys];
+  const rows: [string, string][] = [...views.map((view): [string, string] => [view.key, view.title]), ...keys, ...more];
   for (const [key, text] of rows) list.append(make("dt", "", {}, make("kbd", "", {}, key)), make("dd", "", {}, text));
   const dialog = make("dialog", "hs-help", { "aria-label": "Keyboard" }, make("h3", "", {}, "Keyboard"), list);
   dialog.append(makeButton("Close", () => dialog.close()));

@@ -20,6 +20,8 @@ export interface Options {
   url?: boolean;
   initial?: Partial<State>;
   onState?(state: State): void;
+  /** Keys that the host adds, for the help. */
+  keys?: readonly [string, string][];
   /** Height of the picture in CSS pixels, where the host does not give one. */
   height?: number;
 }

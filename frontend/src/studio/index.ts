@@ -211,7 +211,7 @@ class Studio {
       this.source = new StudioSource(view, header);
       const kept = parseFragment(location.hash);
       const wanted = Object.fromEntries(Object.entries(change).filter(([name]) => !(name in kept)));
-      this.mounted = mount(this.place, this.source, { host: "studio", url: true, initial: wanted, onState: () => this.onState() });
+      this.mounted = mount(this.place, this.source, { host: "studio", url: true, keys: [["O", "switch the head off, or on again"]], initial: wanted, onState: () => this.onState() });
       await this.mounted.ready;
     }
     this.onState();
