@@ -51,8 +51,8 @@ export class Card {
     this.element.append(title, make("div", "hs-card-body", {}, this.text, this.picture), this.reading);
     this.text.setAttribute("aria-label", `Example ${example.id}, arrow keys choose a token: ${this.shown.text.join(" ")}`);
     setAttributes(this.picture, { "aria-label": `Map of example ${example.id}`, title: "The map: rows attend to columns" });
-    this.text.addEventListener("mousemove", (event) => events.hover(this.hit(event)));
-    this.text.addEventListener("mouseleave", () => events.hover(-1));
+    this.text.addEventListener("pointermove", (event) => events.hover(this.hit(event)));
+    this.text.addEventListener("pointerleave", () => events.hover(-1));
     this.text.addEventListener("click", (event) => events.choose(this.hit(event)));
     this.text.addEventListener("keydown", (event) => this.keydown(event, events));
   }

@@ -108,16 +108,19 @@ export class Atlas {
 
   private listen(): void {
     const { canvas } = this.scatter;
-    canvas.addEventListener("mousemove", (event) => this.hover(event));
-    canvas.addEventListener("mouseleave", () => this.unhover());
+    canvas.addEventListener("pointermove", (event) => this.hover(event));
+    canvas.addEventListener("pointerleave", () => this.unhover());
     canvas.addEventListener("click", (event) => {
       const point = this.scatter.hit(event);
       if (point) this.set({ head: point.name, example: -1, token: -1 });
     });
     canvas.addEventListener("keydown", (event) => this.moveHead(event));
     this.search.addEventListener("input", () => this.find(false));
-    this.search.addEventListener("keydown", (event) => event.key === "Enter" && this.find(true));
-    this.root.addEventListener("keydown", (event) => this.keydown(event));
+    this.search.addEventListener("keydown", (event) => {
+      if (event.key === "Enter") this.find(true);
+      else if (event.key === "Escape") this.goBack();
+    });
+    document.addEventListener("keydown", (event) => this.keydown(event));
     new ResizeObserver(() => this.redraw()).observe(this.root);
     watchTheme(() => this.redraw());
     window.addEventListener("hashchange", () => {
@@ -148,12 +151,19 @@ export class Atlas {
       e: () => void (this.exportMenu.open = !this.exportMenu.open),
       "/": () => this.search.focus(),
       "?": () => this.help.showModal(),
-      escape: () => (this.state.example >= 0 ? this.set({ example: -1, token: -1 }) : (this.table.hidden ? this.scatter.canvas : this.table).focus()),
+      escape: () => this.goBack(),
     };
     const action = actions[event.key.toLowerCase()];
     if (!action || this.help.open) return;
     event.preventDefault();
     action();
+  }
+
+  /** Close the menu, or forget the token, or go to the heads. */
+  private goBack(): void {
+    if (this.exportMenu.open) this.exportMenu.open = false;
+    else if (this.state.example >= 0) this.set({ example: -1, token: -1 });
+    else (this.table.hidden ? this.scatter.canvas : this.table).focus();
   }
 
   /** Choose the head that the search box names: L3H7, l3h7, 3.7 or 3 7. */
@@ -163,6 +173,7 @@ export class Atlas {
     const known = Object.hasOwn(this.header.files, name);
     this.search.setAttribute("aria-invalid", String(this.search.value !== "" && !known));
     if (known) this.set({ head: name, example: -1, token: -1 });
+    if (known && entered) this.headTitle.focus();
     else if (entered) this.notice.textContent = `There is no head “${this.search.value}”. Heads are L${this.header.layers[0]}H${this.header.heads[0]} to L${this.header.layers.at(-1)}H${this.header.heads.at(-1)}.`;
   }
 
@@ -259,6 +270,7 @@ export class Atlas {
     this.reading.textContent = this.describe(content);
     this.drawHead();
     if (!this.table.hidden) this.fillTable(content);
+    performance.mark("headscope:view", { detail: { view: "atlas", head: this.file ? this.state.head : "" } });
   }
 
   private drawHead(): void {
@@ -337,19 +349,24 @@ export class Atlas {
 
   private fillTable(content: ScatterContent): void {
     const [x, y] = [axisTitle(content.x), axisTitle(content.y)];
-    const key = JSON.stringify([x, y, content.chosen]);
-    if (this.table.dataset["key"] === key) return;
+    const key = JSON.stringify([x, y]);
+    if (this.table.dataset["key"] === key) return this.markChosen();
     this.table.dataset["key"] = key;
     const columns = ["head", x, "interval", y, "interval"];
     const span = (low: number | null, high: number | null): string => (low === null || high === null ? "–" : `[${formatNumber(low)}, ${formatNumber(high)}]`);
     const points = [...this.scatter.points].sort((a, b) => b.y - a.y);
     const body = make("tbody");
     for (const point of points) {
-      const name = makeButton(point.name, () => this.set({ head: point.name, example: -1, token: -1 }), { "aria-pressed": String(point.name === content.chosen) });
+      const name = makeButton(point.name, () => this.set({ head: point.name, example: -1, token: -1 }));
       body.append(make("tr", "", {}, make("td", "", {}, name), ...[formatNumber(point.x), span(point.xLow, point.xHigh), formatNumber(point.y), span(point.yLow, point.yHigh)].map((text) => make("td", "hs-number", {}, text))));
     }
     const head = make("tr", "", {}, ...columns.map((text, index) => make("th", index ? "hs-number" : "", { scope: "col" }, text)));
     this.table.replaceChildren(make("table", "", {}, make("caption", "", {}, `All heads, the largest ${y} first.`), make("thead", "", {}, head), body));
+    this.markChosen();
+  }
+
+  private markChosen(): void {
+    for (const button of this.table.querySelectorAll("button")) button.setAttribute("aria-pressed", String(button.textContent === this.state.head));
   }
 
   private headTable(): Table {
@@ -411,8 +428,8 @@ export class Atlas {
       ["Heads as PNG", () => void this.png().then((blob) => download(name("heads", "png"), blob))],
       ["Examples as CSV", () => download(name(this.state.head, "csv"), text("text/csv", toCsv(this.exampleTable())))],
       ["Examples as SVG", () => download(name(this.state.head, "svg"), text("image/svg+xml", this.exampleSvg()))],
-      ["Copy Python", () => void copyText(this.header.python)],
-      ["Copy link", () => void copyText(location.href)],
+      ["Copy the Python lines", () => void this.copy("The Python lines", this.header.python)],
+      ["Copy the link", () => void this.copy("The link", location.href)],
     ];
     const buttons = items.map(([label, action]) =>
       makeButton(label, () => {
@@ -421,6 +438,11 @@ export class Atlas {
       }),
     );
     this.exportMenu.append(make("summary", "hs-button", { title: "Export (E)" }, "Export"), make("div", "hs-items", {}, ...buttons));
+  }
+
+  private async copy(what: string, text: string): Promise<void> {
+    const verb = what.endsWith("s") ? "are" : "is";
+    this.reading.textContent = (await copyText(text)) ? `${what} ${verb} in the clipboard.` : `${what} could not be copied: the browser did not allow it.`;
   }
 
   private makeAbout(): HTMLElement {
@@ -472,9 +494,9 @@ function title(group: string): string {
   return GROUP_TITLES[group] ?? group;
 }
 
-/** A name without underscores. */
+/** A name in words: "offsets, offset −1" of "offsets offset=-1". */
 export function pretty(name: string): string {
-  return name.replaceAll("_", " ").replace(/ -(?=\d)/, " −");
+  return name.replaceAll("_", " ").replace(/ (\w+)=/g, ", $1 ").replace(/ -(?=\d)/g, " −");
 }
 
 function optionText(axis: Scalar): string {
