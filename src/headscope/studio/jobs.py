@@ -9,7 +9,7 @@ import signal
 import sys
 from codecs import getincrementaldecoder
 from collections import deque
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -27,7 +27,7 @@ KEPT = 50
 """Jobs that are remembered, with those that ended."""
 
 LINES, LINE_LETTERS = 12, 400
-TRACE, TRACE_LINES = "Traceback (most recent call last):", 200
+ERROR, TRACE, TRACE_LINES = "Error: ", "Traceback (most recent call last):", 200
 HEARTBEAT = 15.0
 """Seconds after which a stream of events says that it is still there."""
 
@@ -77,16 +77,21 @@ class Job:
         }
 
     def read_line(self, line: str) -> None:
-        """Take a line that the process wrote: progress, a trace for the terminal, or something to show."""
+        """Take a line that the process wrote: progress, or something to show."""
         if progress := read_progress(line):
             self.progress = progress
-            return
-        if self.trace or line.startswith(TRACE):
-            self.trace.append(line)
             return
         shown = ESCAPES.sub("", line).rstrip()[:LINE_LETTERS]
         if shown.strip():
             self.lines.append(shown)
+
+    def read_error(self, line: str) -> None:
+        """Take a line of the errors, where a trace is for the terminal; progress and a sentence may follow it."""
+        traced = self.trace or line.startswith(TRACE)
+        if traced and not line.startswith(('{"progress"', ERROR)):
+            self.trace.append(line)
+        else:
+            self.read_line(line)
 
     def finish(self, code: int) -> None:
         """Say how the process ended."""
@@ -102,10 +107,11 @@ class Job:
         if code < 0:
             name = signal.Signals(-code).name if -code in {item.value for item in signal.Signals} else str(-code)
             return f"The process was ended from outside ({name}), as the system does where memory is short.{resume}"
+        if errors := [line.removeprefix(ERROR) for line in self.lines if line.startswith(ERROR)]:
+            return errors[-1]
         if self.trace:
             return f"Something went wrong in this job. {report(self.trace)}{resume}"
-        errors = [line.removeprefix("Error: ") for line in self.lines if line.startswith("Error: ")]
-        return errors[-1] if errors else f"The process ended with code {code}; its last lines say why.{resume}"
+        return f"The process ended with code {code}; its last lines say why.{resume}"
 
 
 def read_progress(line: str) -> dict[str, Any] | None:
@@ -201,8 +207,8 @@ class JobQueue:
             while not self.closed:
                 changed = self.changed
                 if seen < self.version:
-                    yield self._write_event(seen)
-                    seen = self.version
+                    event, seen = self._write_event(seen), self.version
+                    yield event  # what changes meanwhile is in the next one
                     await asyncio.sleep(PAUSE)
                     continue
                 try:
@@ -271,24 +277,25 @@ class JobQueue:
             job.process = await asyncio.create_subprocess_exec(*self.command, *words, **options)
             if job.cancelled:
                 self._start_task(self._stop(job))
-            await asyncio.gather(*(self._read(job, stream) for stream in (job.process.stdout, job.process.stderr)))
+            output = self._read(job, job.process.stdout, job.read_line)
+            await asyncio.gather(output, self._read(job, job.process.stderr, job.read_error))
             job.finish(await job.process.wait())
         except OSError as error:
             job.state, job.message = "failed", f"The process could not be started: {error.strerror or error}."
         self._touch(job)
         self._pump()
 
-    async def _read(self, job: Job, stream: asyncio.StreamReader) -> None:
+    async def _read(self, job: Job, stream: asyncio.StreamReader, take: Callable[[str], None]) -> None:
         """Read lines of any length; what follows the first letters of a line is dropped."""
         rest, decoder = "", getincrementaldecoder("utf-8")("replace")
         while chunk := await stream.read(8192):
             *lines, rest = (rest + decoder.decode(chunk)).replace("\r", "\n").split("\n")
             rest = rest[: 4 * LINE_LETTERS]
             for line in lines:
-                job.read_line(line)
+                take(line)
             if lines:
                 self._touch(job)
-        job.read_line(rest)
+        take(rest)
 
     async def _stop(self, job: Job) -> None:
         """Interrupt a process, as Ctrl-C does; kill it if it does not end."""
