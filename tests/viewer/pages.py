@@ -24,14 +24,15 @@ FIND = """label => [...document.querySelectorAll('canvas[aria-label]')]
   .find(each => each.ariaLabel.startsWith(label) && each.getClientRects().length)"""
 SCAN = f"""([label, xs, ys]) => {{
   const canvas = ({FIND})(label);
-  const [frame, tip] = [canvas.getBoundingClientRect(), document.querySelector('.hs-tip')];
+  const [frame, tips] = [canvas.getBoundingClientRect(), [...document.querySelectorAll('.hs-tip')]];
   const context = canvas.getContext('2d');
   const [boxes, right, bottom] = [{{}}, xs ? xs[1] : frame.width, ys ? ys[1] : frame.height];
   for (let y = ys ? ys[0] : 1; y < bottom; y += ys ? ys[2] : 6)
     for (let x = xs ? xs[0] : 1; x < right; x += xs ? xs[2] : 6) {{
       const at = {{ clientX: frame.left + x + 0.5, clientY: frame.top + y + 0.5 }};
       canvas.dispatchEvent(new PointerEvent('pointermove', at));
-      if (tip.hidden) continue;
+      const tip = tips.find(each => !each.hidden);
+      if (!tip) continue;
       const text = [...tip.children].map(line => line.textContent).join('\\n');
       const box = boxes[text] ??= [x, y, x, y];
       [box[2], box[3]] = [Math.max(box[2], x), Math.max(box[3], y)];
@@ -43,7 +44,7 @@ SCAN = f"""([label, xs, ys]) => {{
     return {{ text, box: [left, top, right, bottom], color: [...context.getImageData(x, y, 1, 1).data].slice(0, 3) }};
   }});
 }}"""
-PIXEL = f"([label, x, y]) => [...({FIND})(label).getContext('2d').getImageData(x, y, 1, 1).data].slice(0, 3)"
+PIXELS = f"([label, ...box]) => [...({FIND})(label).getContext('2d').getImageData(...box).data]"
 DRAWN = "() => performance.getEntriesByName('headscope:view').length"
 TABLE = """() => [...document.querySelectorAll('.hs-table tr')]
   .map(row => [...row.children].map(cell => cell.textContent))"""
@@ -99,8 +100,13 @@ class Shown:
 
     def pixel(self, label: str, x: float, y: float) -> tuple[int, int, int]:
         """Return the color at a place of a canvas."""
-        red, green, blue = self.page.evaluate(PIXEL, [label, int(x), int(y)])
+        red, green, blue = self.column(label, x, y, 1)[0].tolist()
         return red, green, blue
+
+    def column(self, label: str, x: float, y: float, height: int) -> Any:
+        """Return the colors of some pixels of a canvas, one below the other."""
+        found = self.page.evaluate(PIXELS, [label, int(x), int(y), 1, height])
+        return np.reshape(found, (height, 4))[:, :3]
 
     def text(self, selector: str) -> str:
         """Return the text of an element."""

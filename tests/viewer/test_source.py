@@ -17,6 +17,7 @@ from headscope.viewer import long_input
 from headscope.viewer.encode import decode_weights
 from headscope.viewer.long_input import open_long_input
 from headscope.viewer.source import make_source
+from tests.laws.test_kinds import MAKE
 from tests.models import network, tiny
 
 TEXT = "the cat sat on a mat and then it slept because it was tired"
@@ -255,6 +256,13 @@ class TestLongInputs:
         source.block("0/1/map/1/0")
         assert held.layer == 1
         assert [layer.shape[0] for layer in held.maps] == [4, 4]
+
+
+@pytest.mark.parametrize("kind", MAKE)
+def test_a_result_of_any_kind_has_a_header(kind):
+    header = make_source(MAKE[kind]()).header()
+    assert json.loads(json.dumps(header, allow_nan=False)) == header
+    assert bool(header["result"]) != any(sheet["lenses"] for sheet in header["sheets"])
 
 
 def test_a_dataset_without_heads_shows_its_report():
