@@ -22,7 +22,7 @@ MAX_LABELS = 24
 
 def make_dataset_sheets(data: xr.Dataset, example: int = 0) -> list[Sheet]:
     """Return the sheets of a Dataset: one for its maps, or for each site that was measured; none for other results."""
-    if {"weights", "query", "key"} <= {*data.variables, *data.dims}:
+    if {"weights", "layer", "head", "query", "key"} <= {*data.variables, *data.dims}:
         return _make_map_sheets(selection.select_example(data, example))
     return _make_measured_sheets(data) if head_variables(data) else []
 
@@ -31,6 +31,8 @@ def read_scalars(data: xr.Dataset) -> list[Scalar]:
     """Return what was measured for every head, for each lens and each label along further axes."""
     scalars: list[Scalar] = []
     for name in head_variables(data):
+        if data[name].dtype.kind not in "biuf":  # names, such as those of clusters
+            continue
         try:
             scalars += _read_variable(data, name)
         except InputError:  # numbers between two heads, or with axes that no grid shows
