@@ -53,7 +53,7 @@ def run(folder, story, **limits):
         finally:
             await queue.close()
         assert queue.streams == 0
-        assert all(task.done() for task in queue.tasks)
+        assert not queue.tasks
 
     asyncio.run(tell())
 

@@ -232,8 +232,11 @@ class JobQueue:
         self.close_streams()
         for job in list(self.jobs.values()):
             self.cancel(job.id)
-        if self.tasks:
-            await asyncio.wait(self.tasks, timeout=STOP_SECONDS + 5)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(STOP_SECONDS + 5):
+                while self.tasks:  # one that ends may start another
+                    await asyncio.wait(self.tasks)
+                    await asyncio.sleep(0)
 
     def _write_event(self, seen: int) -> str:
         state = {"jobs": self.list(seen), "whole": seen < 0, "work": self.work}
