@@ -46,6 +46,15 @@ SCAN = f"""([label, xs, ys]) => {{
 }}"""
 PIXELS = f"([label, ...box]) => [...({FIND})(label).getContext('2d').getImageData(...box).data]"
 DRAWN = "() => performance.getEntriesByName('headscope:view').length"
+WAIT = """() => new Promise((resolve, reject) => {
+  const start = performance.now();
+  const check = () => {
+    if (CONDITION) resolve();
+    else if (performance.now() - start > 6e4) reject(new Error('the viewer never did what is waited for'));
+    else setTimeout(check, 5);
+  };
+  check();
+})"""
 TABLE = """() => [...document.querySelectorAll('.hs-table tr')]
   .map(row => [...row.children].map(cell => cell.textContent))"""
 
@@ -77,8 +86,7 @@ class Shown:
 
     def wait(self, condition: str) -> "Shown":
         """Wait until an expression is true; `wait_for_function` would evaluate it, which the page forbids."""
-        check = f"const check = () => ({condition}) ? resolve() : requestAnimationFrame(check);"
-        self.page.evaluate(f"() => new Promise(resolve => {{ {check} check(); }})")
+        self.page.evaluate(WAIT.replace("CONDITION", condition))
         return self
 
     def act(self, action: Callable[[], Any]) -> "Shown":
