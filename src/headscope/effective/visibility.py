@@ -63,7 +63,8 @@ def all_visible(shape: tuple[int, int, int], device: torch.device) -> Visible:
     """Return a mask that hides nothing. Its structure is known, so the host need not wait for a GPU to analyse it."""
     visible = torch.ones(shape, dtype=torch.bool, device=device)
     if not visible.is_inference():
-        _CACHE[visible] = visible._version, Visibility(torch.full(shape[:2], shape[2]), shared=visible[:, 0])
+        shared = visible.new_ones(shape[0], shape[2])  # a view of the mask would keep it alive in the cache
+        _CACHE[visible] = visible._version, Visibility(torch.full(shape[:2], shape[2]), shared=shared)
     return visible
 
 
