@@ -111,6 +111,7 @@ class App {
       if (inside) this.onKey(event);
     };
     const keyup = (event: KeyboardEvent): void => this.open?.opened.keyup?.(event);
+    if (!alone) this.root.addEventListener("focusin", (event) => keepKeys(event.target as Element));
     document.addEventListener("keydown", keys);
     document.addEventListener("keyup", keyup);
     const observer = new ResizeObserver(([entry]) => {
@@ -413,6 +414,11 @@ class App {
     for (const end of this.endings) end();
     this.root.remove();
   }
+}
+
+/** Keep the shortcuts of JupyterLab, such as X for cutting a cell, from an element that has the focus. */
+function keepKeys(element: Element): void {
+  element.setAttribute("data-lm-suppress-shortcuts", "true");
 }
 
 /** "6 layers × 12 heads · 14 tokens", and what the model predicts. */
