@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 from base64 import b64decode
+from html import unescape
 from io import BytesIO
 
 import numpy as np
@@ -14,6 +15,7 @@ from matplotlib.image import imread
 from headscope.core.errors import InputError, UnknownName
 from headscope.core.lens import view
 from headscope.display.options import ViewerOptions
+from headscope.display.show import show
 from headscope.display.still import StillViewer, read_thumbs
 from headscope.display.widget import ViewerWidget
 from headscope.engine.capture import capture
@@ -293,6 +295,17 @@ def test_without_widgets_the_card_says_what_to_install(maps):
     assert bundle["text/plain"].startswith("StillViewer(")
 
 
+def test_without_the_extra_a_notebook_shows_a_picture_and_what_to_install(maps, monkeypatch):
+    monkeypatch.setitem(sys.modules, "anywidget", None)
+    monkeypatch.delitem(sys.modules, "headscope.display.widget")
+    monkeypatch.setattr("headscope.display.show.in_marimo", lambda: True)  # where hs.show displays nothing itself
+    shown = show(maps, layer=1)
+    bundle = shown._repr_mimebundle_()
+    assert isinstance(shown, StillViewer)
+    assert "pip install 'headscope[notebook]'" in unescape(bundle["text/html"])
+    assert imread(BytesIO(b64decode(bundle["image/png"]))).size > 1000
+
+
 def test_without_the_extra_the_widget_names_it():
     code = (
         "import sys; sys.modules['anywidget'] = None\n"
@@ -307,8 +320,6 @@ def test_without_the_extra_the_widget_names_it():
 
 
 def test_options_of_a_figure_need_its_name(maps):
-    from headscope.display.show import show
-
     with pytest.raises(
         UnknownName, match="No option of the viewer is called 'size'.*hs.show\\(maps, 'matrix', size=…\\)"
     ):
