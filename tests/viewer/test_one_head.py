@@ -1,9 +1,11 @@
 """One head in Chromium: every cell has the color and the number that Python computed."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
+import torch
 
 import headscope as hs
 from tests.browser import browser
@@ -155,7 +157,7 @@ def test_several_tokens_are_summed(shown, bert, side):
     verb = "together attend to" if side == "query" else "together are attended to by"
     names = [bert.tokens[index] for index in np.argsort(-sums)[:3]]
     (said,) = re.findall(f"“cat”, “a” and “it” {verb} (.*?)\\. ", shown.reading)
-    found = re.findall("“([^”]+)” ([0-9.]+)", said)
+    found = re.findall("“([^”]+)” ([0-9]+[.][0-9]+)", said)
     assert [name for name, _ in found] == names
     assert [float(number) for _, number in found] == pytest.approx(sorted(sums)[:-4:-1], abs=6e-3)
     strip = {spot.lines[0]: spot for spot in shown.scan("Query tokens", [0, 1000, 1], [12, 13, 1])}
@@ -253,3 +255,50 @@ def test_no_large_weight_is_lost_where_cells_are_smaller_than_pixels(shown, fold
     column = next(spot.box[0] for spot in shown.scan(HEAT, [0, width, 1], [300, 301, 1]) if "“w600”" in spot.lines[0])
     near = [shown.pixel(HEAT, column + right, row + down) for right in (-1, 0, 1) for down in (-1, 0, 1)]
     assert any(is_color(color, colors_of(0.7, 0.7)) for color in near)
+
+
+def test_a_drag_shows_a_part_of_the_map_and_a_double_click_the_whole(shown, bert):
+    shown.open(bert.path, view="head", lens="raw", layer=1, head=2)
+    frame = shown.page.locator(HEAT_CANVAS).bounding_box()
+    cells = find_cells(shown.scan(HEAT), bert.tokens, bert.keys)
+    for place, act in (((4, 6), shown.page.mouse.down), ((9, 12), shown.page.mouse.up)):
+        left, top, right, bottom = cells[place].box
+        shown.page.mouse.move(frame["x"] + (left + right) / 2, frame["y"] + (top + bottom) / 2)
+        act()
+    zoomed = find_cells(shown.scan(HEAT), bert.tokens, bert.keys)
+    assert zoomed.keys() == {(row, column) for row in range(4, 10) for column in range(6, 13)}
+    weights, limit = bert.weights("raw", 1, 2), bert.limit("raw", 1, 2)
+    assert all(is_color(spot.color, colors_of(weights[place], limit)) for place, spot in zoomed.items())
+    shown.page.get_by_role("button", name="Whole map").click()
+    assert len(find_cells(shown.scan(HEAT), bert.tokens, bert.keys)) == weights.size
+
+
+def test_some_layers_and_heads_keep_their_names(shown, folder, bert):
+    some = bert.maps["raw"].sel(layer=[1], head=[0, 2])
+    path = hs.save(some, folder / "some.html")
+    shown.open(path)
+    assert {spot.lines[0] for spot in shown.scan("All heads")} == {"L1H0", "L1H2"}
+    shown.press("ArrowRight", "Enter")
+    assert shown.reading.startswith("L1H2, raw: ")
+    check_cells(shown, bert, "raw", 1, 2)
+
+
+def test_a_head_without_numbers_says_so(shown, folder, bert):
+    maps = bert.maps["raw"]
+    parts = [layer.clone() for layer in maps.parts]
+    parts[1][0, 2] = torch.nan
+    shown.open(hs.save(replace(maps, parts=parts), folder / "broken.html"), view="head", layer=1, head=2)
+    assert "L1H2 has no map: it was pruned, or its attention is not a number." in shown.reading
+    assert not shown.page.locator(HEAT_CANVAS).is_visible()
+    shown.press("ArrowRight")
+    check_cells(shown, bert, "raw", 1, 3)
+
+
+def test_what_attends_to_a_token_of_the_other_text(shown, sites):
+    known = sites[2]
+    shown.open(known.path, view="head", sheet=2, layer=1, head=3, side="key", tokens=4)
+    column = known.weights("raw", 1, 3)[:, 4]
+    names = [known.tokens[index] for index in np.argsort(-column)[:3]]
+    said = re.findall("“([^”]+)” ([0-9]+[.][0-9]+)", shown.reading.partition("is attended to by")[2])
+    assert [name for name, _ in said] == names
+    assert [float(number) for _, number in said] == pytest.approx(sorted(column)[:-4:-1], abs=6e-3)

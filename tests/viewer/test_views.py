@@ -189,6 +189,17 @@ class TestDrawnValues:
             cosine = float(torch.cosine_similarity(one, two, dim=0))
             assert read_number(spots[f"L{layer}H{head}"].lines[1]) == pytest.approx(cosine, abs=6e-3)
 
+    def test_models_on_other_tokens_are_shown_without_a_difference(self, shown, folder, models):
+        other = hs.view(hs.capture(tiny("electra"), PAIR), "raw")
+        maps = {"first": models[0].maps["raw"], "second": other}
+        shown.open(hs.save(maps, folder / "others.html"), view="models", layer=1, head=1)
+        assert "different tokens (19 and 5)" in shown.reading
+        tokens = list(other.queries.text[0])
+        for place, spot in find_cells(shown.scan("Attention map 2"), tokens, tokens).items():
+            weight = float(other.layer(1)[0, 1][place])
+            assert abs(read_number(spot.lines[1]) - weight) <= rounded(weight)
+        assert not shown.page.locator("canvas[aria-label='Attention map 3']").count()
+
     def test_a_result_shows_its_sentence_tables_and_figures(self, open_view, data):
         shown = open_view("result")
         kept = show_dataset(data)
