@@ -192,6 +192,60 @@ def test_measured_numbers_join_the_maps_of_the_same_heads(maps, measured):
     assert any(s["name"] == "entropy" and s["n"] == "n = 3" for s in sheet["scalars"])
 
 
+def test_measured_numbers_of_another_model_have_a_sheet_of_their_own(maps, measured):
+    other = hs.view(hs.capture(tiny("roberta"), TEXT), "raw")
+    assert (other.layers, other.heads) == (maps[0].layers, maps[0].heads)
+    sheets = make_source([other, measured]).header()["sheets"]
+    assert [sheet["model"] for sheet in sheets] == ["RobertaModel", "BertModel"]
+    assert all(scalar["n"] is None for scalar in sheets[0]["scalars"])
+
+
+def test_measured_special_tokens_are_saved_beside_maps(maps, tmp_path):
+    """Their axis `source` is no model that could be described."""
+    measured = hs.measure(tiny("bert"), [TEXT, PAIR], statistics="special_tokens", progress=False)
+    assert hs.save([maps[0], measured], tmp_path / "page.html").is_file()
+
+
+def test_a_truncated_text_is_said_and_its_lines_make_the_same_maps():
+    with pytest.warns(hs.DataWarning, match="truncated"):
+        short = hs.capture(tiny("bert"), TEXT, max_length=6)
+    header = make_source(short).header()
+    assert header["messages"] == ["The text was truncated: it has 16 tokens, of which the model read 6."]
+    assert f"hs.capture(model, {TEXT!r}, max_length=6)" in header["sheets"][0]["python"]
+    assert make_source(hs.capture(tiny("bert"), TEXT, PAIR)).header()["messages"] == []
+
+
+def test_the_example_that_is_shown_is_said():
+    source = make_source(hs.view(hs.capture(tiny("bert"), [TEXT, PAIR]), "raw"), example=1)
+    (message,) = source.header()["messages"]
+    assert message.startswith("These maps are of 2 examples; the one at position 1 is shown.")
+
+
+def test_lines_of_edited_pruned_and_averaged_maps_say_so():
+    model = tiny("bert")
+    with hs.edited(model, "zero_heads:heads=L0H1") as edited:
+        lines = make_source(hs.view(hs.capture(edited, TEXT), "raw")).header()["sheets"][0]["python"]
+    assert "with hs.edited(model, 'zero_heads:heads=L0H1') as model:\n    trace = hs.capture(" in lines
+    pruned = make_source(hs.view(hs.capture(hs.prune(model, "L0H1"), TEXT), "raw").mean("head"))
+    lines = pruned.header()["sheets"][0]["python"]
+    assert "# network: the BertModel without L0H1 that is shown" in lines
+    assert "hs.view(trace, 'raw').mean('head')" in lines
+    named = make_source({"base": hs.view(hs.capture(model, TEXT), "raw")}).header()["sheets"][0]["python"]
+    assert "# network: the BertModel of 'base'" in named
+
+
+def test_a_file_of_maps_is_shown(maps, tmp_path):
+    path = hs.save(maps[:2], tmp_path / "maps.nc")
+    assert [lens["name"] for lens in make_source(path).header()["sheets"][0]["lenses"]] == ["raw", "effective"]
+
+
+def test_half_a_character_is_written(tmp_path):
+    attention = torch.full((1, 1, 2, 2), 0.5)
+    trace = hs.Trace.of([attention], ["a\ud800", "b"])
+    page = hs.save(hs.view(trace, "raw"), tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "a\\ud800" in page
+
+
 @pytest.mark.parametrize(
     "name",
     ["", "0", "0/0", "9/0/thumbs", "0/9/thumbs", "0/0/map/9/0", "0/0/map/-1/0", "0/0/map/0", "../x", "0/visible/99",
@@ -202,7 +256,7 @@ def test_an_unknown_block_is_named(maps, name):
         make_source(maps).block(name)
 
 
-@pytest.mark.parametrize("what", [3, "text", [], ["text"], {"a": 3}, None])
+@pytest.mark.parametrize("what", [3, "text", [], {}, ["text"], {"a": 3}, None])
 def test_what_cannot_be_shown_is_said(what):
     with pytest.raises(InputError, match="The viewer shows Maps, a Trace, a Dataset"):
         make_source(what).header()

@@ -71,6 +71,11 @@ class CapturedModel:
                 self.facts["weights"] = "changed after the capture"
         return self.facts
 
+    def count_tokens(self, text: str, pair: str | None = None) -> int | None:
+        """Return how many tokens a whole text has; None where the tokenizer is not known."""
+        tokenizer = getattr(getattr(self, "_model", None), "tokenizer", None)
+        return None if tokenizer is None else len(tokenizer(text, pair, verbose=False)["input_ids"])
+
     def __getstate__(self) -> dict[str, Any]:
         """Return what is known, so that a copy in another process needs no model."""
         return {"facts": self.describe(), "_network": None}

@@ -59,6 +59,7 @@ def make_map_sheet(maps: Sequence[Maps], example: int, name: str | None = None) 
     item = first.examples[example]
     same = first.keys is first.queries or _read_tokens(first.keys, example) == _read_tokens(first.queries, example)
     lenses = [_read_lens(each, example, rows, columns, _unique_name(maps, index)) for index, each in enumerate(maps)]
+    whole = _count_tokens(first, item)
     return Sheet(
         model=name or str(source.get("model") or "model"),
         site=first.site,
@@ -72,9 +73,31 @@ def make_map_sheet(maps: Sequence[Maps], example: int, name: str | None = None) 
         picture=_read_picture(item.columns, len(columns)),
         lenses=lenses,
         scalars=[scalar for each, lens in zip(maps, lenses, strict=True) for scalar in _scalars(each, example, lens)],
-        python=_python_lines(source.get("model"), item, [each.lens for each in maps], first.site),
+        python=_python_lines(maps, item, name, len(columns) if whole > len(columns) else None),
         facts=dict(source),
+        messages=_list_messages(first, example, whole, len(columns)),
     )
+
+
+def _count_tokens(maps: Maps, item: Example) -> int:
+    """Return how many tokens the text would have without truncation; 0 where that is not known."""
+    count = getattr(maps.source, "count_tokens", None)
+    if count is None or maps.site not in ("self", "encoder") or "picture" in item.columns or not item.text:
+        return 0
+    return count(item.text, item.pair if maps.site == "self" else None) or 0
+
+
+def _list_messages(maps: Maps, example: int, whole: int, shown: int) -> list[str]:
+    """Return what is not shown: other examples, and tokens that were truncated."""
+    found = []
+    if len(maps.examples) > 1:
+        found.append(
+            f"These maps are of {len(maps.examples)} examples; the one at position {example} is shown. "
+            "For another, choose it first: maps.sel(example=…)."
+        )
+    if whole > shown:
+        found.append(f"The text was truncated: it has {whole:,} tokens, of which the model read {shown:,}.")
+    return found
 
 
 def _read_tokens(tokens: Tokens, example: int) -> TokenRow:
@@ -196,24 +219,40 @@ def _read_picture(columns: Mapping[str, Any], keys: int) -> PatchPicture | None:
     return PatchPicture(pixels, rows, across, row.tolist(), column.tolist())
 
 
-def _python_lines(model: Any, item: Example, lenses: Sequence[str], site: str) -> str:
-    """Return the lines that make these maps again; of maps that no model made, what they are made of is named."""
-    maps = f"maps = [{', '.join(f'hs.view(trace, {lens!r})' for lens in lenses)}]"
+def _python_lines(maps: Sequence[Maps], item: Example, name: str | None, length: int | None) -> str:
+    """Return the lines that make these maps again; what they are made of is named where no line can make it."""
+    views = f"maps = [{', '.join(map(_view_call, maps))}]"
+    model = "" if maps[0].source is None else str(maps[0].source.facts.get("model") or "")
     if not model:
-        return f"import headscope as hs\n\n# trace: the one that is shown\n{maps}\n"
-    words = ["image"] if "picture" in item.columns else [repr(item.text), *([repr(item.pair)] if item.pair else [])]
-    words += [f"site={site!r}"] if site != "self" else []
-    trace = f"trace = hs.capture(model, {', '.join(words)})"
-    return f"import headscope as hs\n\n{_load_line(str(model))}\n{trace}\n{maps}\n"
+        return f"import headscope as hs\n\n# trace: the one that is shown\n{views}\n"
+    is_picture = "picture" in item.columns
+    words = ["image"] if is_picture else [repr(item.text), *([repr(item.pair)] if item.pair else [])]
+    words += [f"site={maps[0].site!r}"] if maps[0].site != "self" else []
+    words += [] if length is None else [f"max_length={length}"]
+    load, indent = _load_lines(model, name, "processor" if is_picture else "tokenizer")
+    trace = f"{indent}trace = hs.capture(model, {', '.join(words)}){'  # image: the one that is shown' * is_picture}"
+    return f"import headscope as hs\n\n{load}\n{trace}\n{views}\n"
 
 
-def _load_line(model: str) -> str:
-    """Return the line that loads a model; one that was built in memory has the name of its class only."""
+def _view_call(maps: Maps) -> str:
+    means = "".join(f".mean({axis!r})" for axis in maps.averaged)
+    return f"hs.view(trace, {maps.lens!r}){means}"
+
+
+def _load_lines(model: str, name: str | None, reader: str) -> tuple[str, str]:
+    """Return the lines that load a model, and how far the next one is indented.
+
+    A model that was built in memory has the name of its class only; one that was pruned has none that can be loaded.
+    """
+    base, _, edit = model.partition(" with ")
+    if edit and ", " not in edit:
+        return f"{_load_lines(base, name, reader)[0]}\nwith hs.edited(model, {edit!r}) as model:", "    "
     if model == DEFAULT:
-        return f"model = hs.load()  # {DEFAULT}"
-    if model.isidentifier() and model[0].isupper():
-        return f"model = hs.load(network, tokenizer=tokenizer)  # network: the {model} that is shown"
-    return f"model = hs.load({model!r})"
+        return f"model = hs.load()  # {DEFAULT}", ""
+    if " " in model or (model.isidentifier() and model[0].isupper()):
+        shown = "that is shown" if name is None else f"of {name!r}"
+        return f"model = hs.load(network, {reader}={reader})  # network: the {model} {shown}", ""
+    return f"model = hs.load({model!r})", ""
 
 
 def add_scalars(sheet: Sheet, scalars: Sequence[Scalar]) -> Sheet:

@@ -3,6 +3,7 @@
 import hashlib
 import html
 import json
+import re
 import zlib
 from base64 import b64encode
 from collections.abc import Iterator
@@ -17,6 +18,7 @@ from headscope.viewer.source import Source
 MAX_WEIGHTS = 400_000_000
 """Weights that a page may hold at most; a browser opens pages of about this many bytes."""
 
+HALF_CHARACTERS = re.compile("[\ud800-\udfff]")
 GZIP_LEVEL = 1
 GZIP_WINDOW = 31  # the largest window, with gzip's header
 
@@ -56,12 +58,16 @@ def write_viewer_page(source: Source, path: Path) -> None:
     script, style = (read_static(name) for name in ("viewer.js", "viewer.css"))
     policy = POLICY.format(script=hash_source(script), style=hash_source(style))
     with path.open("w", encoding="utf-8", newline="\n") as file:
-        file.write(HEAD.format(policy=html.escape(policy), title=html.escape(header["title"]), style=style))
+        file.write(HEAD.format(policy=html.escape(policy), title=_write_title(header), style=style))
         file.write(script_element("application/json", "headscope-header", to_json(header)))
         file.write(f'<script type="module" async>{script}</script>\n')
         for element, names in list_elements(header):
             file.write(_write_element(element, [source.block(name) if name else b"" for name in names]))
         file.write('<template id="headscope-end"></template>\n</body>\n</html>\n')
+
+
+def _write_title(header: dict[str, Any]) -> str:
+    return html.escape(HALF_CHARACTERS.sub("\N{REPLACEMENT CHARACTER}", header["title"]))
 
 
 def read_static(name: str) -> str:
@@ -75,12 +81,13 @@ def hash_source(text: str) -> str:
 
 
 def to_json(value: Any) -> str:
-    """Return JSON that cannot end the script element around it.
+    """Return JSON that cannot end the script element around it, with half characters escaped, which no file holds.
 
     >>> to_json("</script><!--")
     '"\\\\u003c/script>\\\\u003c!--"'
     """
-    return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c")
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c")
+    return HALF_CHARACTERS.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def script_element(kind: str, name: str, content: str) -> str:

@@ -4,14 +4,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
+from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
 import xarray as xr
 
 from headscope.core.errors import InputError, UnknownName
+from headscope.core.provenance import read_provenance
 from headscope.core.study import StudyResult
 from headscope.plotting.scales import find_quantile
+from headscope.results.store import open_result
 from headscope.version import __version__
 from headscope.viewer.encode import Array, Codec, encode_thumbnail, encode_weights, find_scale, shrink, thumb_side
 from headscope.viewer.result import ShownResult, show_dataset
@@ -46,8 +49,9 @@ def make_source(what: Any, *, example: int = 0, codec: Codec | None = None, hash
     Parameters
     ----------
     what
-        Maps, a Trace, a Dataset, the result of a study, or several of these in a list; in a dict, under their names.
-        Numbers by head of a Dataset of measurements are offered beside maps of the same layers and heads.
+        Maps, a Trace, a Dataset, the result of a study, or several of these in a list; in a dict, under their names;
+        or the path of a Dataset. Numbers by head of a Dataset of measurements are offered beside maps of the same
+        model, layers and heads.
     example
         The position of the example, of maps of several.
     codec
@@ -61,6 +65,8 @@ def make_source(what: Any, *, example: int = 0, codec: Codec | None = None, hash
     """
     if isinstance(what, StudyResult):
         return ViewSource([], ShownResult("study", what.document), codec)
+    if isinstance(what, str | Path) and Path(what).suffix.lower() in (".nc", ".zarr"):
+        what = open_result(what)
     if isinstance(what, xr.Dataset):
         return _make_dataset_source(what, example, codec)
     if hashed:
@@ -68,16 +74,20 @@ def make_source(what: Any, *, example: int = 0, codec: Codec | None = None, hash
     named = isinstance(what, Mapping)
     items = list(what.items()) if named else [(None, part) for part in _to_list(what)]
     sheets = [sheet for name, part in items for sheet in _make_sheets(part, example, name)] if named else None
-    sheets = _make_sheets([part for _, part in items], example, None) if sheets is None else sheets
+    sheets = sheets or _make_sheets([part for _, part in items], example, None)
+    if not sheets:
+        raise InputError("None of these results has maps or numbers by head. Show each alone: its tables and figures.")
     return ViewSource(sheets, None, codec)
 
 
 def _describe_sources(what: Any) -> None:
     """Let every source of maps compute its hashes; it keeps them among its facts."""
+    from headscope.core.trace import CaptureSource
+
     for part in what.values() if isinstance(what, Mapping) else _to_list(what):
         for item in _to_list(part):
-            if getattr(item, "source", None) is not None:
-                item.source.describe()
+            if isinstance(source := getattr(item, "source", None), CaptureSource):
+                source.describe()
 
 
 def _to_list(what: Any) -> list[Any]:
@@ -104,7 +114,7 @@ def _make_sheets(what: Any, example: int, name: str | None) -> list[Sheet]:
     maps = [*(part for part in parts if isinstance(part, Maps)), *traces]
     datasets = [part for part in parts if isinstance(part, xr.Dataset)]
     if strange := [part for part in parts if not isinstance(part, Maps | Trace | xr.Dataset)] or not parts:
-        found = type(strange[0]).__name__ if isinstance(strange, list) else "an empty list"
+        found = type(strange[0]).__name__ if isinstance(strange, list) else "nothing: an empty list or dict"
         raise InputError(
             "The viewer shows Maps, a Trace, a Dataset, a study's result, or a list or dict of these, but got "
             f"{found}. Capture first: hs.capture(model, text)."
@@ -113,12 +123,19 @@ def _make_sheets(what: Any, example: int, name: str | None) -> list[Sheet]:
     for data in datasets:
         measured = [] if "weights" in data else read_scalars(data)
         shape = tuple(np.atleast_1d(data[axis].values).tolist() for axis in ("layer", "head") if axis in data.coords)
-        fits = [(list(sheet.layers), list(sheet.heads)) == shape for sheet in sheets]
+        fits = [(list(sheet.layers), list(sheet.heads)) == shape and _same_model(sheet, data) for sheet in sheets]
         if measured and any(fits):
             sheets = [add_scalars(sheet, measured) if fit else sheet for sheet, fit in zip(sheets, fits, strict=True)]
         else:
             sheets += make_dataset_sheets(data, example)
     return sheets
+
+
+def _same_model(sheet: Sheet, data: xr.Dataset) -> bool:
+    """Whether numbers were measured with the model of a sheet, as far as both say which it is."""
+    facts = read_provenance(data)
+    pairs = ((sheet.facts.get(name), facts.get(name)) for name in ("model", "weights_hash", "site"))
+    return all(one is None or other is None or one == other for one, other in pairs)
 
 
 @dataclass(frozen=True)
