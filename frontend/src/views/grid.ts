@@ -2,7 +2,7 @@
 import { codeColors, drawColorBar, fillMasked, fitCanvas, fitText, FONT, makeCanvas, wordsImage } from "../canvas";
 import { make } from "../dom";
 import { classColors, describeFilter, fillLegend, filterOf, makeLegend, passes, readable, setFilter } from "../filter";
-import { formatNumber, formatScalar } from "../format";
+import { count, formatNumber, formatScalar } from "../format";
 import { classLetters, type Filter } from "../heads";
 import { drawCall, mapsOf } from "../python";
 import { Svg } from "../svg";
@@ -392,7 +392,7 @@ class Grid implements OpenView {
   describe(): string {
     const { viewer } = this;
     const [sheet, lens, { state }] = [viewer.sheet(), viewer.lens(), viewer];
-    const all = lens.merged ? `${sheet.layers.length} layers` : `${sheet.layers.length * sheet.heads.length} heads`;
+    const all = lens.merged ? count(sheet.layers.length, "layer") : count(sheet.layers.length * sheet.heads.length, "head");
     const scalar = this.scalar();
     const filtered = scalar && filterOf(viewer, scalar).kind !== "all" ? ` Shown: ${describeFilter(viewer, scalar)}` : "";
     const over = scalar ? ` ${scalar.classes ? "Letters" : "Numbers"}: ${scalar.label}${scalar.n ? ` (${scalar.n})` : ""}.${filtered}` : "";
