@@ -16,6 +16,33 @@ export type Filter =
   | { kind: "highest" | "lowest" | "nonzero" }
   | { kind: "class"; index: number; layer: number | null };
 
+const MEASURED = " (measured)";
+
+/** Scalars whose names and labels tell a measurement from the number of the text that is shown, where there are both. */
+export function tellMeasured(scalars: readonly Scalar[]): Scalar[] {
+  const own = new Set(scalars.filter((scalar) => scalar.n === null).map((scalar) => scalar.name));
+  return scalars.map((scalar) =>
+    scalar.n !== null && own.has(scalar.name) ? { ...scalar, name: `${scalar.name}${MEASURED}`, label: `${scalar.label}, measured` } : scalar,
+  );
+}
+
+/** The name of a scalar in its Dataset. */
+export function variableName(scalar: Scalar): string {
+  return scalar.name.replace(MEASURED, "");
+}
+
+/** A scalar's label, with its lens, and how many examples were measured. */
+export function longLabel(scalar: Scalar, lens = true): string {
+  return [scalar.lens && lens ? `${scalar.label} · ${scalar.lens}` : scalar.label, scalar.n].filter(Boolean).join(", ");
+}
+
+/** Which cells have the largest number, and which the smallest; all are the same where both ends are. */
+export function findEnds(cells: readonly HeadCell[]): { largest: HeadCell[]; smallest: HeadCell[] } {
+  const known = sortCells(cells).filter((cell) => cell.value !== null);
+  const at = (value: number | null | undefined): HeadCell[] => known.filter((cell) => Math.abs(cell.value! - value!) <= 1e-6 * Math.abs(value!));
+  return { largest: at(known[0]?.value), smallest: at(known.at(-1)?.value) };
+}
+
 /** All heads of a table, layer after layer. */
 export function listCells(scalar: Scalar): HeadCell[] {
   return scalar.values.flatMap((row, layer) =>

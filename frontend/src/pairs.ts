@@ -47,15 +47,12 @@ function shape(sheet: Sheet): string {
   return `${sheet.layers.length} × ${sheet.heads.length}`;
 }
 
-/** The head with the smallest cosine, as indices; null where there is no number. */
-export function leastAlike(values: Numbers): { layer: number; head: number; value: number } | null {
-  let least: { layer: number; head: number; value: number } | null = null;
-  values.forEach((row, layer) =>
-    row.forEach((value, head) => {
-      if (value !== null && (!least || value < least.value)) least = { layer, head, value };
-    }),
-  );
-  return least;
+/** The head with the smallest cosine, as indices, and how many of how many share it; null where there is no number. */
+export function leastAlike(values: Numbers): { layer: number; head: number; value: number; ties: number; of: number } | null {
+  const known = values.flatMap((row, layer) => row.flatMap((value, head) => (value === null ? [] : [{ layer, head, value }])));
+  if (!known.length) return null;
+  const least = known.reduce((best, cell) => (cell.value < best.value ? cell : best));
+  return { ...least, ties: known.filter((cell) => cell.value <= least.value + 1e-6).length, of: known.length };
 }
 
 /** The first map minus the second, cell by cell. */

@@ -1,4 +1,5 @@
 /** Lines of Python that draw the same with headscope. */
+import { variableName } from "./heads";
 import type { Scalar, Sheet } from "./types";
 
 type Value = string | number | boolean | readonly string[];
@@ -35,7 +36,7 @@ const ofMaps = new Set(["share", "rank", "null", "residual", "at_bound", "same_f
 
 /** The line that draws a number of every head: of the maps, of a result, or measured again on this text. */
 export function headsCall(sheet: Sheet, scalar: Scalar): string {
-  const [name, ...labels] = scalar.name.split(/ (?=\w+=|class$)/);
+  const [name, ...labels] = variableName(scalar).split(/ (?=\w+=|class$)/);
   const at = labels.filter((label) => label.includes("="));
   const options = { variable: name!, lens: scalar.lens ?? undefined, at: at.length ? at : undefined };
   if (/^data = /m.test(sheet.python)) return drawScalar("data", scalar, options);

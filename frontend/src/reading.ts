@@ -1,19 +1,22 @@
 /** Sentences about one map: what a picture shows, in words. */
-import { formatNumber, formatPercent, joinWords, quote } from "./format";
-import type { MapData, Viewer } from "./types";
+import { count, formatNumber, formatPercent, joinWords, quote } from "./format";
+import type { MapData, Scalar, Viewer } from "./types";
 
-/** The indices of the largest |weights|, largest first. */
-export function strongest(weights: Float32Array, most: number): number[] {
-  const kept: number[] = [];
-  for (let i = 0; i < weights.length; i++) {
-    const size = Math.abs(weights[i]!);
-    if (!(size > 0)) continue;
-    if (kept.length === most && size <= Math.abs(weights[kept.at(-1)!]!)) continue;
-    const at = kept.findIndex((other) => Math.abs(weights[other]!) < size);
-    kept.splice(at < 0 ? kept.length : at, 0, i);
-    if (kept.length > most) kept.pop();
-  }
-  return kept;
+/** Numbers that differ by less than this share are said to tie: what half precision cannot tell apart. */
+const TIE = 1e-3;
+
+/** "“[SEP]” 0.45, “.” 0.10 and “is” 0.08"; where more than three have a place among them, how many tie. */
+export function nameLargest(weights: Float32Array, nameOf: (index: number) => string, digits = 2, most = 3): string {
+  const order = [...weights.keys()].filter((index) => Math.abs(weights[index]!) > 0);
+  order.sort((a, b) => Math.abs(weights[b]!) - Math.abs(weights[a]!) || a - b);
+  const ties = (a: number, b: number): boolean => Math.abs(weights[a]! - weights[b]!) <= TIE * Math.abs(weights[a]!);
+  const last = order[most - 1];
+  const cut = order[most] !== undefined && ties(last!, order[most]!) ? order.filter((index) => ties(last!, index)) : [];
+  const named = order.slice(0, most).filter((index) => !cut.includes(index));
+  const words = named.map((index) => `${nameOf(index)} ${formatNumber(weights[index]!, digits)}`);
+  if (!cut.length) return joinWords(words);
+  const many = named.length ? count(cut.length, "token") : cut.length === weights.length ? `all ${count(cut.length, "token")}` : `${cut.length} of ${count(weights.length, "token")}`;
+  return joinWords([...words, `${many}, which tie at ${formatNumber(weights[cut[0]!]!, digits)}`]);
 }
 
 /** The summed weights from some rows to each key, or to some columns from each query; NaN where all are masked. */
@@ -33,37 +36,43 @@ export function readChosen(map: MapData, weights: Float32Array, chosen: readonly
   const own = side === "query" ? map.queries : map.keys;
   const others = side === "query" ? map.keys : map.queries;
   const sums = sumChosen(map, weights, chosen, side);
-  const top = strongest(sums, 3).map((index) => `${quote(others[index]!.text)} ${formatNumber(sums[index]!, 2)}`);
+  const top = nameLargest(sums, (index) => quote(others[index]!.text));
   const shown = chosen.slice(0, 4).map((index) => quote(own[index]!.text));
   const names = chosen.length > 4 ? `${shown.join(", ")} and ${chosen.length - 4} more` : joinWords(shown);
-  if (!top.length) return `${names} ${chosen.length > 1 ? "have" : "has"} no weight here.`;
+  if (!top) return `${names} ${chosen.length > 1 ? "have" : "has"} no weight here.`;
   const verb = side === "query" ? (chosen.length > 1 ? "together attend to" : "attends to") : chosen.length > 1 ? "together are attended to by" : "is attended to by";
-  return `${names} ${verb} ${joinWords(top)}.`;
+  return `${names} ${verb} ${top}.`;
 }
 
-/** "On average, most weight goes to “[SEP]” 0.45, “.” 0.10 and “is” 0.08." */
+/** "the largest means of the tokens shown are to “[SEP]” 0.45, “.” 0.10 and “is” 0.08." */
 export function readMeans(map: MapData, means: Float32Array): string {
-  const top = strongest(means, 3).map((index) => `${quote(map.keys[index]!.text)} ${formatNumber(means[index]!, 2)}`);
-  if (!top.length) return "all weights are zero.";
-  return `${map.signed ? "the largest mean weights go" : "on average, most weight goes"} to ${joinWords(top)}.`;
+  const top = nameLargest(means, (index) => quote(map.keys[index]!.text));
+  return top ? `the largest means of the tokens shown are to ${top}.` : "all weights are zero.";
+}
+
+/** The share of attention that reaches the output by the lens that is shown, else by the plain effective one. */
+export function findShare(scalars: readonly Scalar[], lens: string): Scalar | null {
+  const shares = scalars.filter((scalar) => scalar.name === "share" && scalar.n === null);
+  return shares.find((scalar) => scalar.lens === lens) ?? shares.find((scalar) => scalar.lens === "effective") ?? null;
 }
 
 /** What share of a head's attention reaches the output, where the sheet knows it. */
 export function readShare(viewer: Viewer): string {
   const { layer, head, lens } = viewer.state;
   if (viewer.lens().merged || !(lens.startsWith("effective") || lens === "raw")) return "";
-  const scalar = viewer.sheet().scalars.find((each) => each.name === "share");
+  const scalar = findShare(viewer.sheet().scalars, lens);
   const value = scalar ? viewer.value(scalar, layer, head).value : null;
   if (value === null) return "";
-  if (value > 0.9995) return "All of this head's attention reaches the output.";
-  return `${formatPercent(value)} of this head's attention, by norm, reaches the output.`;
+  const by = scalar!.lens === lens ? "" : `, by the lens ${scalar!.lens}`;
+  if (value > 0.9995) return `All of this head's attention reaches the output${by}.`;
+  return `${formatPercent(value)} of this head's attention, by norm, reaches the output${by}.`;
 }
 
-/** What is hidden, and how much weight goes there. */
-export function readHidden(map: MapData): string {
+/** What is hidden, and how much weight goes there, of the map `name` where there are several. */
+export function readHidden(map: MapData, name = ""): string {
   const { special, outside } = map.hidden;
   const parts = [];
   if (special > 0) parts.push(`${formatPercent(special)} of the weight of these rows goes to hidden special tokens`);
   if (outside > 0) parts.push(`${formatPercent(outside)} ${parts.length ? "" : "of the weight of these rows goes "}to tokens outside of the window`);
-  return parts.length ? `${joinWords(parts)}.` : "";
+  return parts.length ? `${name ? `${name}: ` : ""}${joinWords(parts)}.` : "";
 }

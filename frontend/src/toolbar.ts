@@ -1,5 +1,6 @@
 /** The controls above the picture. All of them are native; those that a view does not use are hidden. */
 import { make, makeButton, setOptions } from "./dom";
+import { longLabel } from "./heads";
 import { sheetName } from "./pairs";
 import type { Control, Sheet, State, View, Viewer } from "./types";
 
@@ -111,8 +112,9 @@ export class Toolbar {
     setOptions(this.other.select, plain.filter(([name]) => name !== state.lens), otherLens(this.viewer));
     setOptions(this.layer.select, labels(sheet.layers), String(state.layer));
     setOptions(this.head.select, labels(sheet.heads), String(state.head));
-    const names = this.viewer.scalarNames().map((name) => [name, shortLabel(this.viewer.scalar(name)!.label)] as const);
-    setOptions(this.scalar.select, [["", "none"], ...names], state.scalar);
+    const scalars = this.viewer.scalarNames().map((name) => this.viewer.scalar(name)!).filter((scalar) => this.viewer.fits(scalar));
+    const names = scalars.map((scalar) => [scalar.name, longLabel(scalar, scalar.lens !== state.lens)] as const);
+    setOptions(this.scalar.select, [["", "none"], ...names], scalars.some((scalar) => scalar.name === state.scalar) ? state.scalar : "");
     setOptions(this.sort.select, [["layer", "by layer"], ["scalar", "by the number"]], state.sort);
     setOptions(this.side.select, [["query", "attend to"], ["key", "are attended to by"]], state.side);
     this.shared.box.checked = state.shared;
@@ -176,10 +178,6 @@ function isSplit(tokens: { word: number[] | null }): boolean {
 
 function labels(numbers: readonly number[]): (readonly [string, string])[] {
   return numbers.map((number) => [String(number), String(number)] as const);
-}
-
-function shortLabel(label: string): string {
-  return label.length > 44 ? `${label.slice(0, 43)}…` : label;
 }
 
 /** The lens that differences are taken from: the chosen one, else raw, else the first that is not the lens itself. */

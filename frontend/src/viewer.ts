@@ -7,6 +7,7 @@
 import { ByteCache } from "./cache";
 import { type ColorTable, colorTable, type Palette, palettes, type Theme } from "./colors";
 import { decode, float16 } from "./decode";
+import { tellMeasured } from "./heads";
 import { defaultState, normalize } from "./state";
 import type { Header, LensHeader, MapData, Options, Scalar, Sheet, Source, State, Thumbs, Tokens } from "./types";
 import { allUnits, reduceMap } from "./units";
@@ -72,9 +73,9 @@ export class Viewer {
 
   /** The content was replaced: forget all arrays. */
   replace(header: Header): void {
-    this.header = header;
+    this.header = { ...header, sheets: header.sheets.map((sheet) => ({ ...sheet, scalars: tellMeasured(sheet.scalars) })) };
     for (const cache of [this.maps, this.reduced, this.others]) cache.clear();
-    this.state = normalize(header, this.state);
+    this.state = normalize(this.header, this.state);
   }
 
   /** The chosen sheet, or the one of an index. */
@@ -216,9 +217,14 @@ export class Viewer {
     return found.find((scalar) => scalar.lens === lens) ?? found.find((scalar) => scalar.lens === null) ?? found[0] ?? null;
   }
 
-  /** A scalar's number of a head, and its interval. */
+  /** Whether a scalar has a number for each map of the lens: for each head, or for each layer. */
+  fits(scalar: Scalar): boolean {
+    return scalar.values[0]?.length === (this.lens().merged ? 1 : this.sheet().heads.length);
+  }
+
+  /** A scalar's number of a head, and its interval; of a scalar with one number for each layer, that of the layer. */
   value(scalar: Scalar, layer: number, head: number, sheet: number = this.state.sheet): HeadValue {
-    const [row, column] = [this.layerIndex(layer, sheet), this.headIndex(head, sheet)];
+    const [row, column] = [this.layerIndex(layer, sheet), scalar.values[0]?.length === 1 ? 0 : this.headIndex(head, sheet)];
     const at = (numbers: Scalar["low"]): number | null => numbers?.[row]?.[column] ?? null;
     return { value: at(scalar.values), low: at(scalar.low), high: at(scalar.high) };
   }

@@ -25,7 +25,7 @@ describe("comparisons", () => {
   });
 
   it("name the head that is least alike", () => {
-    assert.deepEqual(leastAlike([[0.9, null], [0.2, 0.2]]), { layer: 1, head: 0, value: 0.2 });
+    assert.deepEqual(leastAlike([[0.9, null], [0.2, 0.2]]), { layer: 1, head: 0, value: 0.2, ties: 2, of: 3 });
     assert.equal(leastAlike([[null]]), null);
   });
 

@@ -1,5 +1,6 @@
 /** One head through several lenses, and their difference, with one cursor. */
 import { errorOf } from "../decode";
+import { joinWords } from "../format";
 import { derive } from "../heatmap";
 import { type Panel, Panels, readDifference } from "../panels";
 import { drawCall, mapsOf, type MapsName } from "../python";
@@ -14,6 +15,11 @@ const OTHER_UNITS = ["norm", "gradient"];
 export function comparable(first: string, second: string): boolean {
   const unit = (name: string): string => OTHER_UNITS.find((other) => name.startsWith(other)) ?? "attention";
   return unit(first) === unit(second);
+}
+
+/** Why the difference of two lenses is not shown; empty where it is. */
+export function whyNoDifference(first: string, second: string): string {
+  return comparable(first, second) ? "" : `${first} and ${second} have different units, so their difference means nothing. Choose another lens.`;
 }
 
 /** Whether two maps are the same as far as their codecs can tell. */
@@ -83,10 +89,8 @@ class Compare implements OpenView {
 
   private differencePanel(a: Panel, b: Panel): Panel {
     const base = { name: "difference", title: `${a.name} − ${b.name}`, map: a.map, signed: true, limit: Math.max(a.limit, b.limit) };
-    if (!comparable(a.name, b.name)) {
-      const instead = `${a.name} and ${b.name} have different units, so their difference means nothing. Choose another lens.`;
-      return { ...base, weights: a.weights, instead };
-    }
+    const instead = whyNoDifference(a.name, b.name);
+    if (instead) return { ...base, weights: a.weights, instead };
     const weights = a.weights.map((weight, i) => weight - b.weights[i]!) as Float32Array;
     if (!sameMaps(a.map, b.map)) return { ...base, weights, instead: "" };
     const why = this.viewer.lens(a.name).note || `${a.name} and ${b.name} are the same map here, as far as the stored digits can tell.`;
@@ -117,11 +121,19 @@ class Compare implements OpenView {
     const { viewer } = this;
     const difference = this.panels.find((panel) => panel.name === "difference");
     const name = `L${viewer.state.layer}H${viewer.state.head}`;
-    const map = this.panels[0]?.map;
-    if (!map) return "";
-    const hidden = readHidden(map);
-    if (!difference || difference.instead) return [`${name}: ${difference?.instead ?? "one picture for each lens."}`, hidden].filter(Boolean).join(" ");
+    const chosen = this.panels.find((panel) => panel.name === this.pair()[0]) ?? this.panels[0];
+    if (!chosen) return "";
+    const hidden = readHidden(chosen.map, chosen.name);
+    if (!difference || difference.instead) return [`${name}: ${difference?.instead ?? this.readMissing()}`, hidden].filter(Boolean).join(" ");
     return [`${name}: ${readDifference(difference)}`, readShare(viewer), hidden].filter(Boolean).join(" ");
+  }
+
+  /** Which lenses have no map of this head, and why. */
+  private readMissing(): string {
+    const [shown, missing] = [this.panels.filter((panel) => !panel.instead), this.panels.filter((panel) => panel.instead)];
+    if (!shown.length) return missing[0]!.instead;
+    const but = missing.length ? ` but ${joinWords(missing.map((panel) => panel.name))}: ${missing[0]!.instead}` : ".";
+    return `one picture for each lens${but}`;
   }
 
   destroy(): void {

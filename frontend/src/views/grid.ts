@@ -3,7 +3,7 @@ import { codeColors, drawColorBar, fillMasked, fitCanvas, fitText, FONT, makeCan
 import { make } from "../dom";
 import { classColors, describeFilter, fillLegend, filterOf, makeLegend, passes, readable, setFilter } from "../filter";
 import { count, formatNumber, formatScalar } from "../format";
-import { classLetters, type Filter } from "../heads";
+import { classLetters, type Filter, longLabel } from "../heads";
 import { drawCall, mapsOf } from "../python";
 import { Svg } from "../svg";
 import { Tip } from "../tip";
@@ -32,6 +32,7 @@ export interface GridLayout {
 const GAP = 4;
 const LARGEST = 132;
 const LEGEND = 44;
+const LINES = 8; // numbers of a head under the pointer
 
 /** Place heads in a width. `order` lists [layer label, head label] where they follow each other; null: by layer. */
 export function layoutGrid(
@@ -145,9 +146,16 @@ class Grid implements OpenView {
     });
   }
 
-  /** The number that is written on the heads; maps of whole layers have none. */
+  /** The number that is written on the maps, where it has one for each of them. */
   private scalar(): Scalar | null {
-    return this.viewer.lens().merged ? null : this.viewer.scalar();
+    const scalar = this.viewer.scalar();
+    return scalar && this.viewer.fits(scalar) ? scalar : null;
+  }
+
+  /** All numbers of what is shown: of heads, or of layers. */
+  private scalars(): Scalar[] {
+    const { viewer } = this;
+    return viewer.scalarNames().map((name) => viewer.scalar(name)!).filter((scalar) => viewer.fits(scalar));
   }
 
   private setFilter(filter: Filter): void {
@@ -170,7 +178,7 @@ class Grid implements OpenView {
     const { viewer } = this;
     const sheet = viewer.sheet();
     if (viewer.lens().merged) return sheet.layers.map((layer) => [layer, 0]);
-    const scalar = viewer.scalar();
+    const scalar = this.scalar();
     return viewer.state.sort === "scalar" && scalar ? sortHeads(sheet.layers, sheet.heads, scalar) : null;
   }
 
@@ -309,15 +317,16 @@ class Grid implements OpenView {
   private lines(layer: number, head: number): string[] {
     const { viewer } = this;
     const name = viewer.headName(layer, head);
-    if (viewer.lens().merged) return [name];
-    const largest = viewer.lens().scales[viewer.layerIndex(layer)]?.[viewer.headIndex(head)] ?? null;
-    const numbers = viewer.scalarNames().slice(0, 8).map((each) => {
-      const scalar = viewer.scalar(each)!;
+    const { merged, scales } = viewer.lens();
+    const largest = scales[viewer.layerIndex(layer)]?.[merged ? 0 : viewer.headIndex(head)] ?? null;
+    const scalars = this.scalars();
+    const numbers = scalars.slice(0, LINES).map((scalar) => {
       const { value, low, high } = viewer.value(scalar, layer, head);
       const interval = low !== null && high !== null ? ` (${formatNumber(low)} to ${formatNumber(high)})` : "";
       return `${shortName(scalar)}: ${formatScalar(scalar, value)}${interval}`;
     });
-    return [name, largest === null ? "no map" : `largest weight: ${formatNumber(largest)}`, ...numbers];
+    const more = scalars.length > LINES ? [`${scalars.length - LINES} more in the table (T)`] : [];
+    return [name, largest === null ? "no map" : `largest weight: ${formatNumber(largest)}`, ...numbers, ...more];
   }
 
   keydown(event: KeyboardEvent): boolean {
@@ -345,7 +354,7 @@ class Grid implements OpenView {
     const { viewer } = this;
     const sheet = viewer.sheet();
     const lens = viewer.lens();
-    const scalars = lens.merged ? [] : viewer.scalarNames().map((name) => viewer.scalar(name)!);
+    const scalars = this.scalars();
     const order = this.order() ?? sheet.layers.flatMap((layer) => sheet.heads.map((head): [number, number] => [layer, head]));
     const rows = order.map(([layer, head]) => [
       layer,
@@ -356,7 +365,7 @@ class Grid implements OpenView {
         return scalar.classes && value !== null ? (scalar.classes[value] ?? null) : value;
       }),
     ]);
-    return { caption: `Heads of ${sheet.model}, ${lens.name}.`, columns: ["layer", "head", "largest weight", ...scalars.map((scalar) => scalar.label)], rows };
+    return { caption: `Heads of ${sheet.model}, ${lens.name}.`, columns: ["layer", "head", "largest weight", ...scalars.map((scalar) => longLabel(scalar))], rows };
   }
 
   async svg(): Promise<string> {
@@ -395,7 +404,7 @@ class Grid implements OpenView {
     const all = lens.merged ? count(sheet.layers.length, "layer") : count(sheet.layers.length * sheet.heads.length, "head");
     const scalar = this.scalar();
     const filtered = scalar && filterOf(viewer, scalar).kind !== "all" ? ` Shown: ${describeFilter(viewer, scalar)}` : "";
-    const over = scalar ? ` ${scalar.classes ? "Letters" : "Numbers"}: ${scalar.label}${scalar.n ? ` (${scalar.n})` : ""}.${filtered}` : "";
+    const over = scalar ? ` ${scalar.classes ? "Letters" : "Numbers"}: ${longLabel(scalar, scalar.lens !== lens.name)}.${filtered}` : "";
     return [`All ${all}: ${lens.quantity}.${over} Outlined: ${viewer.headName(state.layer, state.head)}; click or press Enter to open it.`, lens.note].filter(Boolean).join(" ");
   }
 

@@ -1,6 +1,6 @@
 /** One head: its text, a heat map with crosshair and marginals, and links between tokens. */
 import { make, makeButton } from "../dom";
-import { formatNumber, formatWeight, quote } from "../format";
+import { count, formatNumber, formatWeight, quote } from "../format";
 import { type Cell, derive, HeatMap, type Zoom } from "../heatmap";
 import { findLinks, Links } from "../links";
 import { PatchPicture, spread } from "../picture";
@@ -12,6 +12,7 @@ import { Svg } from "../svg";
 import { Tip } from "../tip";
 import { otherLens } from "../toolbar";
 import type { MapData, OpenView, Table, View, Viewer } from "../types";
+import { whyNoDifference } from "./compare";
 
 const NARROW = 760;
 const ALL_LINKS = 72;
@@ -301,7 +302,7 @@ class Head implements OpenView {
     const { map, viewer } = this;
     if (!map) return false;
     if (event.key.toLowerCase() === "d") {
-      if (!event.repeat && otherLens(viewer) && !viewer.lens().merged) this.showDifference(true);
+      if (!event.repeat && otherLens(viewer) && !viewer.lens().merged) this.askDifference();
       return true;
     }
     const moves: Record<string, [number, number]> = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
@@ -344,6 +345,14 @@ class Head implements OpenView {
     if (event.key.toLowerCase() === "d" && this.difference) this.showDifference(false);
   }
 
+  /** Show the difference of the lenses, or say why there is none. */
+  private askDifference(): void {
+    const why = whyNoDifference(this.viewer.state.lens, otherLens(this.viewer));
+    if (!why) return this.showDifference(true);
+    this.viewer.status(why);
+    this.viewer.announce(why);
+  }
+
   private showDifference(on: boolean): void {
     this.difference = on;
     this.update();
@@ -351,17 +360,18 @@ class Head implements OpenView {
 
   async table(): Promise<Table> {
     const map = this.map ?? (await this.viewer.map(this.viewer.state.sheet, this.viewer.state.lens, this.viewer.state.layer, this.viewer.state.head));
-    const { side, indices } = this.map ? this.active() : { side: "query" as const, indices: [] };
+    const { side } = this.viewer.state;
+    const wanted = new Set(selectedUnits(this.viewer, side === "query" ? map.queries : map.keys));
     const rows: Table["rows"] = [];
     const weights = this.map ? this.weights : map.weights;
-    const wanted = new Set(indices);
     for (let row = 0; row < map.rows; row++)
       for (let column = 0; column < map.columns; column++) {
         if (wanted.size && !wanted.has(side === "query" ? row : column)) continue;
         const weight = weights[row * map.columns + column]!;
         rows.push([map.queries[row]!.tokens[0]!, map.queries[row]!.text, map.keys[column]!.tokens[0]!, map.keys[column]!.text, Number.isNaN(weight) ? null : weight]);
       }
-    return { caption: `${this.viewer.headName()}, ${this.viewer.state.lens}.`, columns: ["query", "query token", "key", "key token", this.quantity()], rows };
+    const only = wanted.size ? `, only ${side === "query" ? "from" : "to"} the ${count(wanted.size, this.viewer.state.words ? "selected word" : "selected token")}` : "";
+    return { caption: `${this.viewer.headName()}, ${this.difference ? this.quantity() : this.viewer.state.lens}${only}.`, columns: ["query", "query token", "key", "key token", this.quantity()], rows };
   }
 
   private quantity(): string {

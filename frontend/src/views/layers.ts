@@ -2,9 +2,10 @@
 import { fitCanvas, fitText, FONT, makeCanvas, tableIndex } from "../canvas";
 import type { ColorTable, Palette } from "../colors";
 import { make, setOptions } from "../dom";
-import { formatNumber, formatPercent, joinWords, quote } from "../format";
+import { formatNumber, formatPercent, quote } from "../format";
 import { type Edge, followCapacities, followProducts, keepLargest, keptShare, relevance } from "../paths";
 import { drawCall, mapsOf } from "../python";
+import { nameLargest } from "../reading";
 import { CanvasSurface, type Surface, toSvg } from "../surface";
 import { Tip } from "../tip";
 import type { LensHeader, OpenView, Sheet, Table, View, Viewer } from "../types";
@@ -335,9 +336,8 @@ class Layers implements OpenView {
   private sources(): string {
     const drawn = this.drawn!;
     const texts = this.viewer.sheet().queries.text;
-    const order = [...drawn.scores.keys()].filter((token) => drawn.scores[token]).sort((a, b) => Math.abs(drawn.scores[b]!) - Math.abs(drawn.scores[a]!));
-    const words = order.slice(0, 3).map((token) => `${quote(texts[token]!, 18)} ${formatNumber(drawn.scores[token]!)}`);
-    return words.length ? `Most comes from ${joinWords(words)}.` : "";
+    const words = nameLargest(drawn.scores, (token) => quote(texts[token]!, 18), 3);
+    return words ? `Most comes from ${words}.` : "";
   }
 
   describe(): string {

@@ -4,7 +4,7 @@ import { type Rgb, textOn } from "../colors";
 import { make, setOptions } from "../dom";
 import { classColors, describeFilter, fillLegend, filterOf, makeLegend, passes, readable, setFilter } from "../filter";
 import { count, formatNumber, formatScalar } from "../format";
-import { classCounts, classLetters, type Filter, type HeadCell, layerMeans, listCells, numberFormat, rowOrder, sortCells, valueRange } from "../heads";
+import { classCounts, classLetters, findEnds, type Filter, type HeadCell, layerMeans, listCells, longLabel, numberFormat, rowOrder, sortCells, valueRange } from "../heads";
 import { headsCall } from "../python";
 import { CanvasSurface, paintColorBar, type Surface, toSvg } from "../surface";
 import { Tip } from "../tip";
@@ -136,7 +136,7 @@ class Matrix implements OpenView {
 
   private fillControls(scalar: Scalar): void {
     const { viewer } = this;
-    const names = viewer.scalarNames().map((name) => [name, fullLabel(viewer.scalar(name)!)] as const);
+    const names = viewer.scalarNames().map((name) => [name, longLabel(viewer.scalar(name)!)] as const);
     setOptions(this.number, names, scalar.name);
     setOptions(this.order, [["layer", "by number of the head"], ["scalar", "largest first, in each layer"]], viewer.state.sort);
     this.order.parentElement!.hidden = scalar.classes !== null || (scalar.values[0]?.length ?? 0) < 2;
@@ -294,17 +294,23 @@ class Matrix implements OpenView {
     if (!scalar) return "";
     const all = listCells(scalar);
     const known = sortCells(all).filter((cell) => cell.value !== null);
-    const n = scalar.n ? `, ${scalar.n}` : "";
     const missing = all.length - known.length;
     const rest = `${missing ? ` Hatched: no value (${missing}).` : ""}${this.filter.kind === "all" ? "" : ` Shown: ${describeFilter(this.viewer, scalar)}`}`;
-    if (!known.length) return `${fullLabel(scalar)}${n}.${rest}`;
+    if (!known.length) return `${longLabel(scalar)}.${rest}`;
     if (scalar.classes) {
       const totals = classCounts([scalar.values.flat()], scalar.classes.length)[0]!;
       const order = totals.map((_, index) => index).filter((index) => totals[index]).sort((a, b) => totals[b]! - totals[a]!);
-      return `${fullLabel(scalar)}${n}: ${order.map((index) => `${readable(scalar.classes![index]!)} ${totals[index]}`).join(", ")} of ${count(known.length, "head")}.${rest}`;
+      return `${longLabel(scalar)}: ${order.map((index) => `${readable(scalar.classes![index]!)} ${totals[index]}`).join(", ")} of ${count(known.length, "head")}.${rest}`;
     }
-    const ends = [known[0]!, known.at(-1)!].map((cell) => `${describeValue(scalar, cell)} at ${this.name(cell.layer, cell.head)}`);
-    return `${fullLabel(scalar)}${n}: largest ${ends[0]}, smallest ${ends[1]}.${rest}`;
+    const { largest, smallest } = findEnds(all);
+    if (known.length > 1 && largest.length === known.length) return `${longLabel(scalar)}: ${formatNumber(largest[0]!.value)} at all ${known.length}.${rest}`;
+    return `${longLabel(scalar)}: largest ${this.readEnd(scalar, largest)}, smallest ${this.readEnd(scalar, smallest)}.${rest}`;
+  }
+
+  /** "0.52 (0.49 to 0.55) at L3H4", or at how many. */
+  private readEnd(scalar: Scalar, [first, ...others]: HeadCell[]): string {
+    if (others.length) return `${formatNumber(first!.value)} at ${others.length + 1} of them`;
+    return `${describeValue(scalar, first!)} at ${this.name(first!.layer, first!.head)}`;
   }
 
   destroy(): void {

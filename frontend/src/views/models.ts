@@ -104,7 +104,7 @@ class Models implements OpenView {
     const others = shownSheets(this.viewer).filter((index) => index !== first.sheet);
     setOptions(this.second, others.map((index) => [String(index), sheetName(header, index)] as const), String(second.sheet));
     const least = leastAlike(this.cosines()?.values ?? []);
-    this.least.hidden = !least;
+    this.least.hidden = !least || least.ties === least.of;
     if (least) this.least.textContent = `Least alike: ${this.name(least.layer, least.head)}`;
   }
 
@@ -205,8 +205,9 @@ class Models implements OpenView {
     const [first, second] = this.sides();
     const name = `${viewer.headName(first.layer, first.head, first.lens)}, ${first.lens === second.lens ? first.lens : `${first.lens} and ${second.lens}`}`;
     const change = this.panels.find((panel) => panel.name === "difference");
-    const [map, read] = [this.panels[0]?.map, change ? change.instead || readDifference(change) : ""];
-    return [`${name}: ${first.name} beside ${second.name}.`, this.why([first, second]), this.readCosine(first), read, map ? readHidden(map) : ""].filter(Boolean).join(" ");
+    const read = change ? change.instead || readDifference(change) : "";
+    const hidden = this.panels.slice(0, 2).map((panel) => readHidden(panel.map, panel.name));
+    return [`${name}: ${first.name} beside ${second.name}.`, this.why([first, second]), this.readCosine(first), read, ...hidden].filter(Boolean).join(" ");
   }
 
   private readCosine(first: Side): string {
@@ -215,8 +216,12 @@ class Models implements OpenView {
     const known = scalar ? viewer.value(scalar, first.layer, first.head).value : this.alike ? cosine(this.panels[0]!.weights, this.panels[1]!.weights) : NaN;
     if (known === null || Number.isNaN(known)) return "";
     const least = leastAlike(scalar?.values ?? []);
-    const rest = least ? `; least alike of all heads: ${this.name(least.layer, least.head)} (${formatNumber(least.value)})` : "";
-    return `Cosine ${formatNumber(known)}${rest}.`;
+    return `Cosine ${formatNumber(known)}${least ? `; ${this.readLeast(least)}` : ""}.`;
+  }
+
+  private readLeast({ layer, head, value, ties, of }: NonNullable<ReturnType<typeof leastAlike>>): string {
+    if (ties === of && of > 1) return `all ${of} heads tie`;
+    return `least alike of all heads: ${ties > 1 ? `${ties}, which tie at ${formatNumber(value)}` : `${this.name(layer, head)} (${formatNumber(value)})`}`;
   }
 
   destroy(): void {

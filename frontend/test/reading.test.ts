@@ -1,0 +1,64 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { findEnds, listCells, longLabel, tellMeasured, variableName } from "../src/heads";
+import { leastAlike } from "../src/pairs";
+import { findShare, nameLargest } from "../src/reading";
+import type { Scalar } from "../src/types";
+
+const name = (index: number): string => "abcdefgh"[index]!;
+
+function makeScalar(change: Partial<Scalar>): Scalar {
+  return { name: "share", label: "share", lens: null, values: [[1]], low: null, high: null, n: null, classes: null, ...change };
+}
+
+describe("the largest weights", () => {
+  it("are named with their numbers", () => {
+    assert.equal(nameLargest(Float32Array.of(0.1, 0.5, NaN, 0.3, 0.02), name), "b 0.50, d 0.30 and a 0.10");
+    assert.equal(nameLargest(new Float32Array(3), name), "");
+  });
+
+  it("are counted where more of them tie than can be named", () => {
+    assert.equal(nameLargest(new Float32Array(8).fill(0.125), name), "all 8 tokens, which tie at 0.13");
+    assert.equal(nameLargest(Float32Array.of(1, 1, 0.2, 1, 1, 0.1, 0.1, 0.1), name), "4 of 8 tokens, which tie at 1");
+    assert.equal(nameLargest(Float32Array.of(0.6, 0.1, 0.1, 0.1, 0.1), name), "a 0.60 and 4 tokens, which tie at 0.10");
+  });
+
+  it("are all named where they tie but are few", () => {
+    assert.equal(nameLargest(Float32Array.of(0.5, 0.5, 0), name), "a 0.50 and b 0.50");
+  });
+});
+
+describe("the share that reaches the output", () => {
+  const [other, plain, measured] = [makeScalar({ lens: "effective:heads" }), makeScalar({ lens: "effective" }), makeScalar({ lens: "raw", n: "n = 6" })];
+
+  it("is that of the lens that is shown", () => {
+    assert.equal(findShare([measured, other, plain], "effective:heads"), other);
+    assert.equal(findShare([measured, other, plain], "effective"), plain);
+  });
+
+  it("is that of the plain effective lens where the lens has none", () => {
+    assert.equal(findShare([measured, other, plain], "raw"), plain);
+    assert.equal(findShare([measured, other], "raw"), null);
+  });
+});
+
+describe("numbers of a measurement", () => {
+  it("have a name of their own beside those of the text", () => {
+    const [mean, own, alone] = tellMeasured([makeScalar({ n: "n = 6", lens: "raw" }), makeScalar({}), makeScalar({ name: "peak", n: "n = 6" })]);
+    assert.deepEqual([mean!.name, own!.name, alone!.name], ["share (measured)", "share", "peak"]);
+    assert.equal(longLabel(mean!), "share, measured · raw, n = 6");
+    assert.equal(variableName(mean!), "share");
+  });
+});
+
+describe("ends of numbers", () => {
+  it("hold all heads that tie", () => {
+    const { largest, smallest } = findEnds(listCells(makeScalar({ values: [[1, 0.5], [null, 1]] })));
+    assert.deepEqual(largest.map((cell) => [cell.layer, cell.head]), [[0, 0], [1, 1]]);
+    assert.equal(smallest.length, 1);
+  });
+
+  it("of cosines say how many heads are least alike", () => {
+    assert.deepEqual(leastAlike([[1, 1], [1, null]]), { layer: 0, head: 0, value: 1, ties: 3, of: 3 });
+  });
+});
