@@ -415,9 +415,12 @@ def test_a_linked_folder_is_no_model_in_a_look_and_in_a_job(live, folder, outsid
 def test_a_model_with_a_link_that_leads_out_is_not_opened(live, folder, outside, name, chosen):
     (folder / "model" / name).unlink()
     (folder / "model" / name).symlink_to(outside / "model" / name)
-    answer = live.ask("/api/predict", {"text": "the cat", "models": [chosen]})
-    assert answer.status == 400
-    assert answer.error == "model leads out of the folder of this studio, so it is not opened."
+    job = {"kind": "measure", "name": "new", "data": {"bundled": "sample"}, "statistics": [{"name": "entropy"}]}
+    asked = (("/api/predict", {"text": "the cat", "models": [chosen]}), ("/api/jobs", {**job, "model": chosen}))
+    for path, body in asked:
+        answer = live.ask(path, body)
+        assert answer.status == 400
+        assert answer.error == "model leads out of the folder of this studio, so it is not opened."
 
 
 def test_a_model_that_is_exchanged_after_it_was_chosen_is_not_opened(folder, outside):

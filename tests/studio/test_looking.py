@@ -266,9 +266,18 @@ def test_any_text_arrives_as_text_in_json(live, folder, words):
     assert (answer.status, answer.header("content-type")) == (200, "application/json")
     header = live.ask(f"/api/views/{answer.json['view']}/header")
     assert header.header("content-type") == "application/json"
-    assert header.json["sheets"][0]["queries"]["text"]
+    assert header.json["sheets"][0]["text"] == words.replace("\ud800", "?")
     block = live.ask(f"/api/views/{answer.json['view']}/block?name=0/0/thumbs")
     assert block.header("content-type") == "application/octet-stream"
+
+
+def test_a_script_in_the_tokens_of_a_tokenizer_arrives_as_text_in_json(live, folder):
+    save_model(folder / "tokens")
+    for path in (folder / "tokens").glob("*.json"):
+        path.write_text(path.read_text().replace("[CLS]", SCRIPT))
+    header = live.ask(f"/api/views/{look(live, 'tokens')['view']}/header")
+    assert header.header("content-type") == "application/json"
+    assert header.json["sheets"][0]["queries"]["text"][:2] == [SCRIPT, "the"]
 
 
 def test_a_script_in_the_names_of_classes_arrives_as_text_in_json(live):
