@@ -299,6 +299,7 @@ class App {
       openExport: () => this.openExport(),
       openHelp: () => this.help.showModal(),
       focusSearch: () => this.focusSearch(),
+      shows: (control) => this.toolbar.shows(control),
     });
     if (handled) event.preventDefault();
   }
@@ -335,6 +336,7 @@ class App {
   private toggleTable(): void {
     this.tablePlace.hidden = !this.tablePlace.hidden;
     this.tableButton.setAttribute("aria-pressed", String(!this.tablePlace.hidden));
+    this.showReading(null);
     if (!this.tablePlace.hidden) void this.fillTable();
   }
 
@@ -349,9 +351,9 @@ class App {
 
   private fillExport(): void {
     const items: [string, () => Promise<string>][] = [
-      ["Picture (PNG)", async () => this.save("png", await toPng(this.viewer, this.view(), this.place, () => this.nextDraw()))],
-      ["Vectors (SVG)", async () => this.save("svg", new Blob([await this.view().svg()], { type: "image/svg+xml" }))],
-      ["Numbers (CSV)", async () => this.save("csv", new Blob(["\ufeff", toCsv(await this.view().table())], { type: "text/csv" }))],
+      ["Picture (PNG)", async () => this.save("png", await toPng(this.viewer, this.view(), this.place, () => this.nextDraw()), this.view().figureName?.())],
+      ["Vectors (SVG)", async () => this.save("svg", new Blob([await this.view().svg()], { type: "image/svg+xml" }), this.view().figureName?.())],
+      ["Numbers (CSV)", async () => this.saveTable(await this.view().table())],
       ["Copy the Python lines", async () => this.copy(this.pythonLines(), "The Python lines are")],
       ["Copy a link", async () => this.copy(this.link(), "A link to this view is")],
     ];
@@ -359,15 +361,27 @@ class App {
     if (!this.options.url) buttons.pop();
     this.exportMenu.append(make("summary", "hs-button", { title: "Export (E)" }, "Export"), make("div", "hs-items", {}, ...buttons));
     this.exportMenu.addEventListener("keydown", (event) => {
-      if (event.key !== "Escape") return;
-      this.exportMenu.open = false;
-      this.exportMenu.querySelector("summary")?.focus();
+      if (!this.exportMenu.open || !(event.key === "Escape" || event.key.startsWith("Arrow"))) return;
+      if (event.key === "Escape") this.closeExport();
+      else this.moveInExport(buttons, event.key);
+      event.preventDefault();
       event.stopPropagation();
     });
   }
 
-  private async leave(action: () => Promise<string>): Promise<void> {
+  private closeExport(): void {
     this.exportMenu.open = false;
+    this.exportMenu.querySelector("summary")?.focus();
+  }
+
+  private moveInExport(buttons: readonly HTMLElement[], key: string): void {
+    const step = key === "ArrowDown" ? 1 : key === "ArrowUp" ? -1 : 0;
+    const at = buttons.indexOf(document.activeElement as HTMLElement);
+    if (step) buttons[at < 0 && step < 0 ? buttons.length - 1 : (at + step + buttons.length) % buttons.length]?.focus();
+  }
+
+  private async leave(action: () => Promise<string>): Promise<void> {
+    this.closeExport();
     try {
       const said = await action();
       this.viewer.status(said);
@@ -389,10 +403,15 @@ class App {
     });
   }
 
-  private async save(ending: string, content: Blob): Promise<string> {
+  /** Save a file; `what` says what of several things it holds. */
+  private async save(ending: string, content: Blob, what = ""): Promise<string> {
     const name = fileName(this.viewer, ending);
     download(name, content);
-    return `${name} was saved.`;
+    return what ? `${name} was saved: ${what}` : `${name} was saved.`;
+  }
+
+  private saveTable(table: Table): Promise<string> {
+    return this.save("csv", new Blob(["\ufeff", toCsv(table)], { type: "text/csv" }), table.caption);
   }
 
   private async copy(text: string, what: string): Promise<string> {

@@ -1,6 +1,7 @@
 /** Drawing on canvas: sharp on every screen, weights as images, hatching of masked cells, text that fits. */
 import { type ColorTable, type Palette, parseHex, toWord } from "./colors";
 import { make } from "./dom";
+import { barMarks, type Beyond } from "./format";
 
 export const FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'DejaVu Sans', sans-serif";
 
@@ -172,7 +173,7 @@ export function drawColorBar(
   limit: number,
   signed: boolean,
   palette: Palette,
-  format: (value: number) => string,
+  beyond: Beyond = { below: false, above: false },
 ): void {
   const across = width > height;
   const words = Uint32Array.from({ length: 256 }, (_, i) => table.words[across ? i : 255 - i]!);
@@ -183,11 +184,10 @@ export function drawColorBar(
   context.strokeRect(x - 0.5, y - 0.5, width + 1, height + 1);
   context.fillStyle = palette.quiet;
   context.font = `11px ${FONT}`;
-  const marks: [number, number][] = signed ? [[0, -limit], [0.5, 0], [1, limit]] : [[0, 0], [1, limit]];
-  for (const [share, value] of marks) {
+  for (const [share, text] of barMarks(limit, signed, beyond)) {
     context.textAlign = across ? (share === 0 ? "left" : share === 1 ? "right" : "center") : "left";
     context.textBaseline = across ? "top" : share === 0 ? "bottom" : share === 1 ? "top" : "middle";
-    if (across) context.fillText(format(value), x + share * width, y + height + 4);
-    else context.fillText(format(value), x + width + 5, y + (1 - share) * height);
+    if (across) context.fillText(text, x + share * width, y + height + 4);
+    else context.fillText(text, x + width + 5, y + (1 - share) * height);
   }
 }

@@ -55,12 +55,14 @@ export async function toPng(viewer: Viewer, view: OpenView, element: HTMLElement
     const wait = drawn();
     view.update();
     await wait;
+    element.classList.add("hs-whole"); // nothing scrolls
     const picture = view.png ? await view.png() : combineCanvases(viewer, view, element);
     return await new Promise((resolve, reject) =>
       picture.toBlob((blob) => (blob ? resolve(blob) : reject(new Error("the browser made no picture"))), "image/png"),
     );
   } finally {
     forceRatio(null);
+    element.classList.remove("hs-whole");
     view.update();
   }
 }
@@ -69,7 +71,9 @@ function combineCanvases(viewer: Viewer, view: OpenView, element: HTMLElement): 
   const [margin, top] = [16, 58];
   const frame = element.getBoundingClientRect();
   const picture = document.createElement("canvas");
-  picture.width = (frame.width + 2 * margin) * EXPORT_RATIO;
+  const canvases = [...element.querySelectorAll("canvas")];
+  const width = Math.max(frame.width, ...canvases.map((canvas) => canvas.getBoundingClientRect().right - frame.left));
+  picture.width = (width + 2 * margin) * EXPORT_RATIO;
   picture.height = (frame.height + top + margin) * EXPORT_RATIO;
   const context = picture.getContext("2d")!;
   context.scale(EXPORT_RATIO, EXPORT_RATIO);
@@ -77,11 +81,11 @@ function combineCanvases(viewer: Viewer, view: OpenView, element: HTMLElement): 
   context.fillRect(0, 0, picture.width, picture.height);
   context.fillStyle = viewer.palette.ink;
   context.font = `600 15px ${FONT}`;
-  context.fillText(viewer.header.title, margin, 24, frame.width);
+  context.fillText(viewer.header.title, margin, 24, width);
   context.fillStyle = viewer.palette.quiet;
   context.font = `12px ${FONT}`;
-  context.fillText(view.describe(), margin, 43, frame.width);
-  for (const canvas of element.querySelectorAll("canvas")) {
+  context.fillText(view.describe(), margin, 43, width);
+  for (const canvas of canvases) {
     const box = canvas.getBoundingClientRect();
     if (box.width && box.height)
       context.drawImage(canvas, box.left - frame.left + margin, box.top - frame.top + top, box.width, box.height);

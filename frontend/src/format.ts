@@ -25,11 +25,51 @@ function shortExponent(size: number, digits: number): string {
 /** A weight with the error of its codec: "0.123 ± 0.002", or without where there is practically none. */
 export function formatWeight(weight: number, map: Pick<MapData, "codec" | "signed" | "scale">, terms = 1): string {
   if (Number.isNaN(weight)) return "masked";
-  const error = errorOf(weight, map.codec, map.signed, map.scale) * terms;
-  if (error < 1e-6 * Math.max(1, Math.abs(weight)) || map.codec !== "sqrt8") return formatNumber(weight);
+  return withError(weight, map.codec === "sqrt8" ? terms * errorOf(weight, map.codec, map.signed, map.scale) : 0);
+}
+
+/** The error of a cell that is made of cells of some maps, each a sum of so many terms; 0 where practically none. */
+export function errorAt(maps: readonly MapData[], at: number, terms: number): number {
+  const bytes = maps.filter((map) => map.codec === "sqrt8");
+  return bytes.reduce((sum, map) => sum + terms * errorOf(map.weights[at]!, map.codec, map.signed, map.scale), 0);
+}
+
+/** A sentence about the largest error of numbers that are each made of some maps; empty where there is practically none. */
+export function noteError(groups: readonly (readonly MapData[])[]): string {
+  const bound = (map: MapData): number => (map.codec === "sqrt8" ? errorOf(map.scale, map.codec, map.signed, map.scale) * Math.max(1, ...map.keys.map((key) => key.tokens.length)) : 0);
+  const largest = Math.max(0, ...groups.map((maps) => maps.reduce((sum, map) => sum + bound(map), 0)));
+  return largest ? ` Sent in one byte a weight: errors are at most ${formatNumber(largest, 2)}.` : "";
+}
+
+/** "0.123 ± 0.002", or without an error where there is practically none. */
+export function withError(weight: number, error: number): string {
+  if (!(error >= 1e-6 * Math.max(1, Math.abs(weight)))) return formatNumber(weight);
   const decimals = Math.max(1, Math.min(6, Math.ceil(-Math.log10(error))));
   const bound = Math.ceil(error * 10 ** decimals) / 10 ** decimals;
   return `${weight < 0 ? "−" : ""}${Math.abs(weight).toFixed(decimals)} ± ${bound.toFixed(decimals)}`;
+}
+
+/** Where the numbers of a color bar stand, and what they are; ends say where cells are beyond them. */
+export function barMarks(limit: number, signed: boolean, beyond: Beyond): [number, string][] {
+  const [low, high] = [formatNumber(signed ? -limit : 0, 2), formatNumber(limit, 2)];
+  const ends: [number, string][] = [[0, signed && beyond.below ? `≤ ${low}` : low], [1, beyond.above ? `≥ ${high}` : high]];
+  return signed ? [ends[0]!, [0.5, "0"], ends[1]!] : ends;
+}
+
+/** Whether weights are beyond the ends of their colors. */
+export interface Beyond {
+  below: boolean;
+  above: boolean;
+}
+
+/** Whether a map's weights are beyond a limit. */
+export function findBeyond(weights: Float32Array, limit: number): Beyond {
+  const beyond = { below: false, above: false };
+  for (const weight of weights) {
+    if (weight > 1.001 * limit) beyond.above = true;
+    else if (weight < -1.001 * limit) beyond.below = true;
+  }
+  return beyond;
 }
 
 /** A share as a percentage without false precision: "< 1 %", "15 %", "100 %" only where it is. */

@@ -2,7 +2,7 @@
 import { colorLimit, drawColorBar, fillMasked, fitCanvas, fitText, FONT, makeCanvas, pixelRatio, poolMax, tableIndex, weightsImage } from "./canvas";
 import type { ColorTable, Palette } from "./colors";
 import { make } from "./dom";
-import { formatNumber } from "./format";
+import { barMarks, findBeyond } from "./format";
 import type { Svg } from "./svg";
 import type { MapData, Unit, Viewer } from "./types";
 
@@ -58,7 +58,7 @@ const MARGINAL = 26;
 /** Fit a map into a shape; cells are square unless the map is very long one way. */
 export function layoutHeat(shape: HeatShape, left: number, top: number, zoom: Zoom): HeatLayout {
   const marginal = shape.marginals ? MARGINAL : 0;
-  const beside = (shape.bar === "right" ? 64 : 4) + (marginal ? marginal + 8 : 0);
+  const beside = (shape.bar === "right" ? 72 : 4) + (marginal ? marginal + 8 : 0);
   const under = (shape.bar === "below" ? 34 : 2) + (marginal ? marginal + 8 : 0);
   const across = Math.max(40, shape.width - left - beside);
   const down = Math.max(40, shape.height - top - under);
@@ -76,6 +76,21 @@ export function cellAt(layout: HeatLayout, x: number, y: number): Cell | null {
   const row = Math.floor(((y - layout.y) / layout.height) * zoom.rows);
   if (column < 0 || row < 0 || column >= zoom.columns || row >= zoom.rows) return null;
   return { row: zoom.row + row, column: zoom.column + column };
+}
+
+/** A bar beside the cells: the mean of what goes to a key, or the sum of what comes from a query. */
+export interface Marginal {
+  side: "query" | "key";
+  index: number;
+  value: number;
+}
+
+/** The bar at a point: below the cells, or beside them. */
+export function marginalAt(layout: HeatLayout, x: number, y: number): { side: "query" | "key"; index: number } | null {
+  const near = (past: number): boolean => past >= 0 && past < layout.marginal + 6;
+  const below = near(y - layout.y - layout.height) && cellAt(layout, x, layout.y);
+  const beside = near(x - layout.x - layout.width) && cellAt(layout, layout.x, y);
+  return below ? { side: "key", index: below.column } : beside ? { side: "query", index: beside.row } : null;
 }
 
 /** Sum of each row, and mean of each column over all rows: what a query that cannot see a key gives it is nothing. */
@@ -206,10 +221,17 @@ export class HeatMap {
       context.fillRect(layout.x + layout.width + 6, layout.y + i * h + gapY, length, h - 2 * gapY);
     });
     context.globalAlpha = 1;
+    context.font = `10px ${FONT}`;
+    context.fillStyle = palette.quiet;
+    context.textBaseline = "middle";
+    context.textAlign = "right";
+    context.fillText("mean", layout.x - 6, layout.y + layout.height + 6 + layout.marginal / 2);
+    context.textAlign = "left";
+    context.fillText("sum", layout.x + layout.width + 6, layout.y - 7);
   }
 
   private drawBar(context: CanvasRenderingContext2D, content: HeatContent, layout: HeatLayout): void {
-    drawColorBar(context, barBox(layout), this.colors(content), content.limit, content.signed, this.viewer.palette, (value) => formatNumber(value, 2));
+    drawColorBar(context, barBox(layout), this.colors(content), content.limit, content.signed, this.viewer.palette, findBeyond(content.weights, content.limit));
   }
 
   /** Draw the crosshair, the selected rows or columns, and the rectangle of a drag. */
@@ -281,6 +303,14 @@ export class HeatMap {
     return this.layout ? cellAt(this.layout, x, y) : null;
   }
 
+  /** The bar under the pointer: the mean of a column, or the sum of a row. */
+  hitMarginal(event: MouseEvent): Marginal | null {
+    const [{ layout, content }, [x, y]] = [this, this.point(event)];
+    const found = layout && content ? marginalAt(layout, x, y) : null;
+    const sums = found && derive(content!.weights, content!.map.rows, content!.map.columns);
+    return found && { ...found, value: (found.side === "key" ? sums!.columns : sums!.rows)[found.index]! };
+  }
+
   /** The pointer's place on the canvas. */
   point(event: MouseEvent): [number, number] {
     const frame = this.canvas.getBoundingClientRect();
@@ -331,14 +361,12 @@ function vectorBar(svg: Svg, [dx, dy]: [number, number], [left, top, width, heig
     if (across) svg.rect(x + (i * width) / 64, y, width / 64 + 0.3, height, { fill: table.css((i + 0.5) / 64) });
     else svg.rect(x, y + (i * height) / 64, width, height / 64 + 0.3, { fill: table.css(1 - (i + 0.5) / 64) });
   }
-  const marks = content.signed ? [-content.limit, 0, content.limit] : [0, content.limit];
   const style = { "font-size": LABEL, fill: palette.quiet, "dominant-baseline": "central" };
-  marks.forEach((value, i) => {
-    const share = i / (marks.length - 1);
+  for (const [share, text] of barMarks(content.limit, content.signed, findBeyond(content.weights, content.limit))) {
     const anchor = share === 0 ? "start" : share === 1 ? "end" : "middle";
-    if (across) svg.text(x + share * width, y + height + 9, formatNumber(value, 2), { ...style, "text-anchor": anchor });
-    else svg.text(x + width + 5, y + (1 - share) * height, formatNumber(value, 2), style);
-  });
+    if (across) svg.text(x + share * width, y + height + 9, text, { ...style, "text-anchor": anchor });
+    else svg.text(x + width + 5, y + (1 - share) * height, text, style);
+  }
 }
 
 function ink(unit: Unit, palette: Palette): string {

@@ -1,6 +1,12 @@
 /** What each key does. */
 import { moveWindow, zoomWindow } from "./toolbar";
-import type { OpenView, State, View, Viewer } from "./types";
+import type { Control, OpenView, State, View, Viewer } from "./types";
+
+/** Keys that do what a control of the toolbar does: where a view has no such control they mean nothing. */
+const CONTROLS: Record<string, Control> = {
+  arrowleft: "head", arrowright: "head", arrowup: "layer", arrowdown: "layer", l: "lens", c: "shared", w: "words", s: "special", x: "side",
+  "[": "window", "]": "window", "+": "window", "-": "window",
+};
 
 /** What keys act on. */
 export interface KeyTargets {
@@ -11,6 +17,8 @@ export interface KeyTargets {
   openExport(): void;
   openHelp(): void;
   focusSearch(): void;
+  /** Whether the toolbar has a control. */
+  shows(control: Control): boolean;
 }
 
 /** Act on a key; true where it meant something. Keys of text fields and selects are theirs. */
@@ -27,11 +35,15 @@ function isTyping(event: KeyboardEvent): boolean {
   if (target instanceof HTMLTextAreaElement || target instanceof HTMLSelectElement) return true;
   if (!(target instanceof HTMLInputElement)) {
     const pressed = event.key === "Enter" || event.key === " ";
+    if (isMove(event) && target instanceof HTMLElement && target.closest("[role=region]")) return true; // scrolls
     return pressed && target instanceof HTMLElement && target.matches("button, summary, a");
   }
   if (target.type === "checkbox") return event.key === " ";
-  const arrows = event.key.startsWith("Arrow") || event.key === "Home" || event.key === "End" || event.key === " ";
-  return target.type === "range" || target.type === "radio" ? arrows : true;
+  return target.type === "range" || target.type === "radio" ? isMove(event) || event.key === " " : true;
+}
+
+function isMove(event: KeyboardEvent): boolean {
+  return event.key.startsWith("Arrow") || event.key === "Home" || event.key === "End";
 }
 
 function findAction(event: KeyboardEvent, targets: KeyTargets): (() => void) | null {
@@ -63,7 +75,8 @@ function findAction(event: KeyboardEvent, targets: KeyTargets): (() => void) | n
     "-": () => zoomWindow(viewer, false),
     escape: () => viewer.set(state.tokens.length ? { tokens: [] } : { view: views[0]?.name ?? state.view }),
   };
-  return changes[event.key.toLowerCase()] ?? null;
+  const control = CONTROLS[event.key.toLowerCase()];
+  return (!control || targets.shows(control) ? changes[event.key.toLowerCase()] : null) ?? null;
 }
 
 /** The label after or before another; at the ends it stays. */

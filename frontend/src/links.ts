@@ -31,6 +31,13 @@ export interface Link {
   weight: number;
 }
 
+interface Label {
+  text: string;
+  y: number;
+  bold: boolean;
+  color: string;
+}
+
 /** All links of some rows (of all: null), or to some columns, faint ones first, at most `most`. */
 export function findLinks(map: MapData, weights: Float32Array, mass: number, chosen: { rows?: readonly number[]; columns?: readonly number[] } | null, most = 4000): Link[] {
   const links: Link[] = [];
@@ -135,23 +142,29 @@ export class Links {
     return `M${x + left} ${from.toFixed(1)}C${x + left + bend} ${from.toFixed(1)} ${x + right - bend} ${to.toFixed(1)} ${x + right} ${to.toFixed(1)}`;
   }
 
-  private drawTokens(context: CanvasRenderingContext2D, units: readonly Unit[], side: "query" | "key"): void {
+  /** The tokens that are written: all, or where there is no room each n-th, or those of the links of a selection. */
+  private labels(units: readonly Unit[], side: "query" | "key"): Label[] {
     const { palette } = this.viewer;
     const strong = side === "query" ? this.strong.rows : this.strong.columns;
     const step = Math.max(1, Math.ceil(12 / this.pitch()));
     let last = -Infinity;
+    return units.flatMap((unit, index) => {
+      const [y, bold] = [this.y(index, side), strong.has(index)];
+      if ((strong.size ? !bold && step > 1 : index % step) || y - last < 11) return [];
+      last = y;
+      return [{ text: unit.text, y, bold, color: bold ? palette.accent : unit.special || strong.size ? palette.quiet : palette.ink }];
+    });
+  }
+
+  private drawTokens(context: CanvasRenderingContext2D, units: readonly Unit[], side: "query" | "key"): void {
     context.textBaseline = "middle";
     context.textAlign = side === "query" ? "right" : "left";
     const x = side === "query" ? this.layout.left - 6 : this.layout.right + 6;
-    units.forEach((unit, index) => {
-      const y = this.y(index, side);
-      if (strong.size ? !strong.has(index) && (step > 1 || false) : index % step) return;
-      if (y - last < 11) return;
-      last = y;
-      context.fillStyle = strong.has(index) ? palette.accent : unit.special || strong.size ? palette.quiet : palette.ink;
-      context.font = `${strong.has(index) ? "600 " : ""}12px ${FONT}`;
-      context.fillText(fitText(context, unit.text, this.layout.left - 10), x, y);
-    });
+    for (const { text, y, bold, color } of this.labels(units, side)) {
+      context.fillStyle = color;
+      context.font = `${bold ? "600 " : ""}12px ${FONT}`;
+      context.fillText(fitText(context, text, this.layout.left - 10), x, y);
+    }
   }
 
   /** The token under the pointer, and on which side. */
@@ -175,16 +188,10 @@ export class Links {
       const style = { fill: "none", stroke, "stroke-opacity": this.opacity(strength), "stroke-width": this.thickness(strength) };
       svg.path(this.curve(link, x, y), link.weight < 0 ? { ...style, "stroke-dasharray": "4 3" } : style);
     }
-    const step = Math.max(1, Math.ceil(12 / this.pitch()));
-    const write = (units: readonly Unit[], side: "query" | "key"): void =>
-      units.forEach((unit, index) => {
-        if (index % step) return;
-        const query = side === "query";
-        svg.text(x + (query ? this.layout.left - 6 : this.layout.right + 6), y + this.y(index, side), unit.text, {
-          fill: palette.ink, "text-anchor": query ? "end" : "start", "dominant-baseline": "central",
-        });
-      });
-    write(this.map.queries, "query");
-    write(this.map.keys, "key");
+    for (const [units, side, left, anchor] of [[this.map.queries, "query", this.layout.left - 6, "end"], [this.map.keys, "key", this.layout.right + 6, "start"]] as const) {
+      svg.text(x + left, y + 8, side, { "font-size": 11, fill: palette.quiet, "text-anchor": anchor });
+      for (const label of this.labels(units, side))
+        svg.text(x + left, y + label.y, label.text, { fill: label.color, "font-weight": label.bold ? 600 : 400, "text-anchor": anchor, "dominant-baseline": "central" });
+    }
   }
 }

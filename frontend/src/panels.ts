@@ -1,6 +1,6 @@
 /** Maps beside one another, with titles, one cursor and one selection. */
 import { make } from "./dom";
-import { formatNumber, formatPercent, quote } from "./format";
+import { errorAt, formatNumber, formatPercent, noteError, quote, withError } from "./format";
 import { type Cell, HeatMap, labelWidth } from "./heatmap";
 import { selectedUnits, selectUnit } from "./selection";
 import { Svg } from "./svg";
@@ -12,6 +12,8 @@ export interface Panel {
   /** The quantity, or what is subtracted from what. */
   title: string;
   map: MapData;
+  /** The maps that the weights are made of, where it is not the map alone. */
+  parts?: readonly MapData[];
   weights: Float32Array;
   signed: boolean;
   limit: number;
@@ -74,8 +76,9 @@ export class Panels {
 
   private drawPanel({ heat, title, text }: Place, panel: Panel, labelled: boolean, plot: number, cell: number): void {
     const left = this.labels(panel);
-    title.textContent = panel.name === "difference" ? panel.title : panel.name;
+    title.textContent = columnName(panel);
     title.title = panel.title;
+    heat.canvas.setAttribute("aria-label", `Attention map of ${columnName(panel)}`);
     text.textContent = panel.instead;
     text.hidden = !panel.instead;
     heat.element.hidden = panel.instead !== "";
@@ -87,7 +90,7 @@ export class Panels {
 
   private add(): void {
     const index = this.places.length;
-    const heat = new HeatMap(this.viewer, `Attention map ${index + 1}`);
+    const heat = new HeatMap(this.viewer, "Attention map");
     const [title, text] = [make("h3", "hs-panel-title"), make("p", "hs-instead", { hidden: true })];
     const element = make("section", "hs-panel", {}, title, text, heat.element);
     heat.canvas.addEventListener("pointermove", (event) => this.point(index, heat.hit(event), event));
@@ -141,10 +144,10 @@ export class Panels {
   private lines(cell: Cell): string[] {
     const shown = this.alike ? this.panels : this.panels.slice(this.active, this.active + 1);
     const { map } = shown[0]!;
-    const at = cell.row * map.columns + cell.column;
+    const [at, terms] = [cell.row * map.columns + cell.column, map.keys[cell.column]!.tokens.length];
     const numbers = shown
       .filter((panel) => panel.name !== "difference" || !panel.instead)
-      .map((panel) => `${columnName(panel)}: ${Number.isNaN(panel.weights[at]!) ? "masked" : formatNumber(panel.weights[at]!)}`);
+      .map((panel) => `${columnName(panel)}: ${Number.isNaN(panel.weights[at]!) ? "masked" : withError(panel.weights[at]!, errorAt(panel.parts ?? [panel.map], at, terms))}`);
     return [`${quote(map.queries[cell.row]!.text)} → ${quote(map.keys[cell.column]!.text)}`, ...numbers];
   }
 
@@ -163,7 +166,8 @@ export class Panels {
   }
 
   /** All cells: a column for each panel, or rows of each panel where they have tokens of their own. */
-  table(caption: string): Table {
+  table(title: string): Table {
+    const caption = `${title}${noteError(this.panels.filter((panel) => !panel.instead).map((panel) => panel.parts ?? [panel.map]))}`;
     const places = ["query", "query token", "key", "key token"];
     if (this.alike) return { caption, columns: [...places, ...this.panels.map(columnName)], rows: this.panels[0] ? listCells(this.panels) : [] };
     const rows = this.panels.flatMap((panel) => listCells([panel]).map((row) => [panel.name, ...row]));

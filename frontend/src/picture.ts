@@ -2,7 +2,7 @@
 import { drawColorBar, fillMasked, fitCanvas, makeCanvas, tableIndex, wordsImage } from "./canvas";
 import { toWord } from "./colors";
 import { make } from "./dom";
-import { formatNumber, formatPercent, joinWords, quote } from "./format";
+import { formatPercent, joinWords, quote } from "./format";
 import { keyAt, neighbor, outside, patchAt, patchBox } from "./patches";
 import type { Svg } from "./svg";
 import type { Picture, Unit, Viewer } from "./types";
@@ -59,7 +59,7 @@ export class PatchPicture {
     this.paint(colored!, pixels.grey);
     this.drawWeights(colored!, weights, limit, signed);
     for (const context of [plain!, colored!]) this.drawFrames(context, chosen);
-    drawColorBar(colored!, [0, this.size[1] + 5, Math.min(140, this.size[0]), 7], viewer.colors(signed), limit, signed, viewer.palette, (value) => formatNumber(value, 2));
+    drawColorBar(colored!, [0, this.size[1] + 5, Math.min(140, this.size[0]), 7], viewer.colors(signed), limit, signed, viewer.palette);
     this.say(picture, weights);
   }
 

@@ -1,6 +1,6 @@
 /** Lines of Python that draw the same with headscope. */
 import { variableName } from "./heads";
-import type { Scalar, Sheet } from "./types";
+import type { Scalar, Sheet, State } from "./types";
 
 type Value = string | number | boolean | readonly string[];
 
@@ -28,6 +28,17 @@ export function mapsOf(sheet: Sheet, lens: string, name = "maps"): MapsName {
   return isList(sheet) && index >= 0 ? { what: `${name}[${index}]`, lens: undefined } : { what: name, lens };
 }
 
+/** Maps with their words merged, as they are shown; of a Dataset, which has no words, as they are. */
+export function withWords({ what, lens }: MapsName, { words }: Pick<State, "words">): string {
+  return words && !lens ? `hs.to_words(${what})` : what;
+}
+
+/** What a figure shows that the viewer hides: nothing, or a comment. */
+export function noteHidden({ special, count, words }: Pick<State, "special" | "count" | "words">, { lens }: MapsName): string {
+  const parts = [special && !count ? "" : "of all tokens", words && lens ? "words are not merged" : ""].filter(Boolean);
+  return parts.length ? `  # ${parts.join("; ")}` : "";
+}
+
 function isList(sheet: Sheet): boolean {
   return /^maps = \[/m.test(sheet.python);
 }
@@ -44,7 +55,9 @@ export function headsCall(sheet: Sheet, scalar: Scalar): string {
   if (scalar.n !== null || scalar.classes || labels.length) return drawScalar('hs.open_result("result.nc")', scalar, options);
   const site = sheet.site === "self" ? "" : `, site=${JSON.stringify(sheet.site)}`;
   const lens = scalar.lens ? `, lens=${JSON.stringify(scalar.lens)}` : "";
-  return drawCall(`hs.measure(model, trace.examples, statistics=${JSON.stringify(name)}${lens}${site})`, "heads", { variable: name! });
+  const known = /^model = | as model:/m.test(sheet.python);
+  const call = drawCall(`hs.measure(model, ${known ? "trace.examples" : "texts"}, statistics=${JSON.stringify(name)}${lens}${site})`, "heads", { variable: name! });
+  return known ? call : `# with the model of these maps and its texts: ${call}`;
 }
 
 function drawScalar(what: string, scalar: Scalar, options: { variable: string; lens: string | undefined; at: string[] | undefined }): string {

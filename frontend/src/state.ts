@@ -3,6 +3,9 @@ import type { Header, Sheet, State, ViewName } from "./types";
 
 export const viewNames: readonly ViewName[] = ["grid", "head", "compare", "matrix", "layers", "models", "result"];
 
+/** How many tokens can be selected by a link or a search. */
+export const MOST_TOKENS = 4096;
+
 /** The state before anything was chosen. */
 export function defaultState(header: Header): State {
   const sheet = header.sheets[0];
@@ -90,7 +93,7 @@ export function nearest(labels: readonly number[], label: number): number {
 
 /** The fields that a fragment names, as far as they can be read; `normalize` checks them. */
 export function parseFragment(fragment: string): Partial<State> {
-  const fields = new URLSearchParams(fragment.replace(/^#/, "").slice(0, 4000));
+  const fields = new URLSearchParams(fragment.replace(/^#/, "").slice(0, 10 * MOST_TOKENS));
   const change: Record<string, unknown> = {};
   for (const [name, text] of fields) {
     const value = parseField(name, text);
@@ -107,7 +110,7 @@ function parseField(name: string, text: string): unknown {
   if (integers.has(name)) return /^\d{1,9}$/.test(text) ? Number(text) : undefined;
   if (name === "mass") return /^[01]?(\.\d{1,6})?$/.test(text) && text ? Number(text) : undefined;
   if (name === "words" || name === "special" || name === "shared") return text === "1" ? true : text === "0" ? false : undefined;
-  if (name === "tokens") return text.split(",").filter((part) => /^\d{1,9}$/.test(part)).slice(0, 256).map(Number);
+  if (name === "tokens") return text.split(",").filter((part) => /^\d{1,9}$/.test(part)).slice(0, MOST_TOKENS).map(Number);
   return undefined;
 }
 

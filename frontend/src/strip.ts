@@ -43,18 +43,27 @@ export class Strip {
   constructor(private readonly viewer: Viewer, label: string) {
     this.canvas = makeCanvas(viewer, label);
     this.element.append(this.canvas);
+    this.element.addEventListener("scroll", () => this.hint());
+  }
+
+  /** The last line fades where more follow. */
+  private hint(): void {
+    const { scrollTop, clientHeight, scrollHeight } = this.element;
+    this.element.classList.toggle("hs-more", scrollTop + clientHeight < scrollHeight - 4);
   }
 
   /** Draw tokens with their weights; `selected` are outlined. */
   draw(units: readonly Unit[], weights: Float32Array, limit: number, signed: boolean, selected: ReadonlySet<number>, hovered: number, width: number): void {
     const probe = this.canvas.getContext("2d")!;
     const key = `${width}|${units.map((unit) => unit.text).join("\u0000")}`;
-    if (key !== this.key) {
+    const fresh = key !== this.key;
+    if (fresh) {
       this.key = key;
       probe.font = `13px ${FONT}`;
       this.boxes = layoutStrip(units.map((unit) => Math.max(12, probe.measureText(shown(unit)).width + 2 * PAD)), width);
     }
     const context = fitCanvas(this.canvas, width, LINE * ((this.boxes.at(-1)?.line ?? 0) + 1));
+    if (fresh) this.hint();
     const table = this.viewer.colors(signed);
     const { palette } = this.viewer;
     context.font = `13px ${FONT}`;

@@ -2,6 +2,7 @@
 import { make, makeButton, setOptions } from "./dom";
 import { longLabel } from "./heads";
 import { sheetName } from "./pairs";
+import { MOST_TOKENS } from "./state";
 import type { Control, Sheet, State, View, Viewer } from "./types";
 
 const WINDOWS = [8, 16, 32, 64, 128, 256, 512, 1024];
@@ -88,6 +89,11 @@ export class Toolbar {
     if (sheet) this.fill(sheet);
   }
 
+  /** Whether a control can be seen. */
+  shows(control: Control): boolean {
+    return this.fields.get(control)?.hidden === false;
+  }
+
   private useful(name: Control | "sheet", sheet: Sheet): boolean {
     const { state } = this.viewer;
     const longest = Math.max(sheet.queries.text.length, (sheet.keys ?? sheet.queries).text.length);
@@ -161,13 +167,14 @@ export class Toolbar {
     const wanted = this.search.value.trim().toLowerCase();
     if (!wanted) return viewer.set({ tokens: [] });
     const texts = viewer.tokens(viewer.state.side).text;
-    const found = texts.flatMap((text, index) => (text.toLowerCase().includes(wanted) ? [index] : [])).slice(0, 256);
-    viewer.announce(found.length ? `${found.length} of ${texts.length} tokens contain ${wanted}.` : `No token contains ${wanted}.`);
+    const found = texts.flatMap((text, index) => (text.toLowerCase().includes(wanted) ? [index] : []));
+    const cut = found.length > MOST_TOKENS ? ` The first ${MOST_TOKENS} are selected.` : "";
+    viewer.announce(found.length ? `${found.length} of ${texts.length} tokens contain ${wanted}.${cut}` : `No token contains ${wanted}.`);
     if (!found.length) return viewer.status(`No token contains “${wanted}”.`);
     viewer.status(null);
     const { start, count } = viewer.state;
     const outside = count > 0 && (found[0]! < start || found[0]! >= start + count);
-    viewer.set({ tokens: found, ...(outside ? { start: Math.max(0, found[0]! - (count >> 1)) } : {}) });
+    viewer.set({ tokens: found.slice(0, MOST_TOKENS), ...(outside ? { start: Math.max(0, found[0]! - (count >> 1)) } : {}) });
   }
 }
 

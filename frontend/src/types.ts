@@ -165,7 +165,7 @@ export interface MapData {
   codec: Codec;
   /** Shares of the |weight| of the shown query rows that go to hidden special keys, and to keys outside of the window. */
   hidden: { special: number; outside: number };
-  /** Whether this map is missing: pruned, NaN, or not stored. `weights` are then all NaN. */
+  /** Why this map is missing: pruned, NaN, not stored, or no token is left. `weights` are then all NaN. */
   missing: string | null;
 }
 
@@ -207,6 +207,8 @@ export interface OpenView {
   keydown?(event: KeyboardEvent): boolean;
   /** A key was released; the views that react while a key is held use it. */
   keyup?(event: KeyboardEvent): void;
+  /** Which of several figures is exported. */
+  figureName?(): string;
   /** The picture for the PNG export, if it is not simply all canvases of the view, top to bottom. */
   png?(): Promise<HTMLCanvasElement>;
   destroy(): void;

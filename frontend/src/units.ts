@@ -53,7 +53,14 @@ export function reduceMap(raw: MapData, sheet: Sheet, choice: Choice): MapData {
     });
   });
   const hidden = hiddenMass(raw, queries, keyTokens, choice);
-  return { ...raw, rows: queries.length, columns: keys.length, weights, queries, keys, hidden };
+  const missing = raw.missing ?? (weights.length ? null : whyEmpty(choice));
+  return { ...raw, rows: queries.length, columns: keys.length, weights, queries, keys, hidden, missing };
+}
+
+function whyEmpty({ count, special }: Choice): string {
+  if (special) return "No token is in the window. Choose another one.";
+  const why = count ? "the window has special tokens only, and these are hidden" : "all are special, and these are hidden";
+  return `No token is left: ${why}. Show special tokens${count ? ", or choose another window" : ""}.`;
 }
 
 /** Sum over the key tokens that can be seen, mean over the query tokens; NaN where none can be seen. */

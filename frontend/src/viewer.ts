@@ -14,6 +14,7 @@ import { allUnits, reduceMap } from "./units";
 
 const MAP_BYTES = 96e6;
 const SMALL_BYTES = 48e6;
+const PAUSE = 350; // milliseconds
 
 /** One number of a head with its interval, as far as it has one. */
 export interface HeadValue {
@@ -36,6 +37,8 @@ export class Viewer {
   twinId = "";
   /** Set by the app: a view finished a draw. */
   onDrawn: () => void = () => {};
+  private spoken = "";
+  private pause: ReturnType<typeof setTimeout> | undefined;
   private readonly listeners = new Set<(before: State) => void>();
   private readonly maps = new ByteCache<Promise<MapData>>(MAP_BYTES);
   private readonly reduced = new ByteCache<Promise<MapData>>(SMALL_BYTES);
@@ -219,7 +222,8 @@ export class Viewer {
 
   /** Whether a scalar has a number for each map of the lens: for each head, or for each layer. */
   fits(scalar: Scalar): boolean {
-    return scalar.values[0]?.length === (this.lens().merged ? 1 : this.sheet().heads.length);
+    const { lenses, heads } = this.sheet();
+    return scalar.values[0]?.length === (lenses[this.lensIndex()]?.merged ? 1 : heads.length);
   }
 
   /** A scalar's number of a head, and its interval; of a scalar with one number for each layer, that of the layer. */
@@ -246,7 +250,17 @@ export class Viewer {
 
   /** Say a sentence to screen readers. */
   announce(text: string): void {
+    clearTimeout(this.pause);
     this.onAnnounce(text);
+  }
+
+  /** Say what a picture shows, once it has not changed for a moment; what is shown first is not said. */
+  speak(text: string): void {
+    const before = this.spoken;
+    this.spoken = text;
+    if (text === before) return;
+    clearTimeout(this.pause);
+    if (before) this.pause = setTimeout(() => this.announce(text), PAUSE);
   }
 
   /** Show what went wrong where the reading is. */

@@ -76,8 +76,9 @@ def find_cells(spots: Sequence[Spot], queries: Sequence[str], keys: Sequence[str
     """Return what is pointed at by its query and key, of tokens that occur once; rows go down, and columns right."""
     cells = {}
     for spot in spots:
-        query, key = CELL.fullmatch(spot.lines[0]).groups()  # type: ignore[union-attr]  # every cell has both
-        cells[queries.index(query), keys.index(key)] = spot
+        if found := CELL.fullmatch(spot.lines[0]):  # and not a bar beside the cells
+            query, key = found.groups()
+            cells[queries.index(query), keys.index(key)] = spot
     for (row, column), spot in cells.items():
         if (row + 1, column) in cells:
             assert cells[row + 1, column].box[1] > spot.box[3]

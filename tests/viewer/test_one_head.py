@@ -188,6 +188,61 @@ def test_the_difference_is_shown_while_d_is_held(shown, bert):
     check_cells(shown, bert, "effective", 1, 2)
 
 
+def test_lenses_of_other_units_have_no_difference(shown, bert):
+    shown.open(bert.path, view="head", lens="norm", layer=1, head=2)
+    shown.page.keyboard.down("d")
+    assert shown.reading.startswith("norm and raw have different units")
+    shown.page.keyboard.up("d")
+    check_cells(shown, bert, "norm", 1, 2)
+
+
+def test_the_csv_holds_the_whole_map_or_what_is_selected(shown, bert):
+    shown.open(bert.path, view="head", lens="raw", layer=1, head=2)
+    cells = find_cells(shown.scan(HEAT), bert.tokens, bert.keys)
+    frame = shown.page.locator(HEAT_CANVAS).bounding_box()
+    shown.page.mouse.move(frame["x"] + cells[3, 5].box[0] + 2, frame["y"] + cells[3, 5].box[1] + 2)
+    shown.page.keyboard.press("Shift+ArrowDown")
+    assert len(shown.export_csv()) == len(cells)
+    shown.open(bert.path, view="head", lens="raw", layer=1, head=2, tokens="2,5")
+    rows = shown.export_csv()
+    assert {row["query"] for row in rows} == {"2", "5"}
+    shown.wait("document.querySelector('.hs-reading').textContent.endsWith('only from the 2 selected tokens.')")
+
+
+def test_equal_weights_are_said_to_tie(shown, folder):
+    weights = np.full((1, 1, 8, 8), 1 / 8, np.float32)
+    known = write_maps(folder / "equal.html", [hs.view(hs.Trace.of([weights], list("abcdefgh")), "raw")])
+    shown.open(known.path, view="head")
+    assert "all 8 tokens, which tie at 0.13" in shown.reading
+
+
+def test_nothing_left_is_said_with_its_reason(shown, bert):
+    shown.open(bert.path, view="head", special=0, start=0, count=1)
+    assert "No token is left: the window has special tokens only, and these are hidden." in shown.reading
+    assert not shown.page.locator(HEAT_CANVAS).is_visible()
+    assert not shown.problems
+
+
+def test_a_new_reading_is_spoken(shown, bert):
+    shown.open(bert.path, view="head", lens="raw", layer=0, head=0)
+    assert not shown.text("[aria-live]")
+    shown.press("ArrowDown", "s")
+    shown.wait("document.querySelector('[aria-live]').textContent.startsWith('L1H0, raw')")
+    assert shown.text("[aria-live]") == shown.reading
+
+
+def test_bars_beside_the_map_have_their_numbers(shown, bert):
+    shown.open(bert.path, view="head", lens="raw", layer=1, head=2)
+    weights = bert.weights("raw", 1, 2)
+    cells = find_cells(
+        shown.scan(HEAT)[:0] or [s for s in shown.scan(HEAT) if "→" in s.lines[0]], bert.tokens, bert.keys
+    )
+    left, _, right, bottom = cells[18, 4].box
+    (spot,) = shown.scan(HEAT, [(left + right) // 2, (left + right) // 2 + 1, 1], [bottom + 14, bottom + 15, 1])
+    assert spot.lines[1].startswith("mean weight to it: ")
+    assert read_number(spot.lines[1]) == pytest.approx(weights[:, 4].mean(), rel=6e-3)
+
+
 @pytest.fixture(scope="module")
 def sites(folder):
     """All attention of an encoder-decoder model: one page, whose sheets are known."""
@@ -237,7 +292,8 @@ def test_a_long_text_has_a_window_and_is_searched(shown, folder):
     shown.press("]")
     assert shown.state["start"] == "48"
     shown.page.keyboard.press("/")
-    shown.act(lambda: shown.page.keyboard.type("w250"))
+    shown.page.keyboard.type("w250")
+    shown.wait("document.querySelector('.hs-reading').textContent.includes('“w250” attends')")
     assert shown.state["tokens"] == "250"
     assert int(shown.state["start"]) <= 250 < int(shown.state["start"]) + 16
     cells = find_cells(shown.scan(HEAT), known.tokens, known.keys)

@@ -30,10 +30,10 @@ LONG = (
 CANVAS = {
     "grid": "All heads",
     "head": "Attention map",
-    "compare": "Attention map 4",
+    "compare": "Attention map of effective − raw",
     "matrix": "One number of every head",
     "layers": "Attention through the layers",
-    "models": "Attention map 3",
+    "models": "Attention map of electra − bert",
 }
 STATES = {
     "grid": {"lens": "effective", "scalar": "share", "sort": "scalar", "layer": 1, "head": 2},
@@ -130,9 +130,9 @@ class TestDrawnValues:
         shown = open_view("compare", lens="effective", layer=1, head=3)
         raw, effective = (models[0].weights(lens, 1, 3) for lens in ("raw", "effective"))
         limit = max(models[0].limit(lens, 1, 3) for lens in ("raw", "effective"))
-        panels = {1: (raw, False), 2: (effective, True), 4: (effective - raw, True)}
+        panels = {"raw": (raw, False), "effective": (effective, True), "effective − raw": (effective - raw, True)}
         for panel, (weights, signed) in panels.items():
-            cells = find_cells(shown.scan(f"Attention map {panel}"), models[0].tokens, models[0].keys)
+            cells = find_cells(shown.scan(f"Attention map of {panel}"), models[0].tokens, models[0].keys)
             assert len(cells) == weights.size
             for place, spot in cells.items():
                 assert is_color(spot.color, colors_of(weights[place], limit, signed=signed), 5)
@@ -175,10 +175,10 @@ class TestDrawnValues:
         shown = open_view("models", lens="raw", layer=1, head=1)
         first, second = (known.weights("raw", 1, 1) for known in models)
         limit = max(known.limit("raw", 1, 1) for known in models)
-        panels = {1: (first, False), 2: (second, False), 3: (second - first, True)}
+        panels = {"bert": (first, False), "electra": (second, False), "electra − bert": (second - first, True)}
         for panel, (weights, signed) in panels.items():
             for place, spot in find_cells(
-                shown.scan(f"Attention map {panel}"), models[0].tokens, models[0].keys
+                shown.scan(f"Attention map of {panel}"), models[0].tokens, models[0].keys
             ).items():
                 assert is_color(spot.color, colors_of(weights[place], limit, signed=signed), 5)
                 for line, expected in zip(spot.lines[1:], (first, second, second - first), strict=True):
@@ -195,10 +195,10 @@ class TestDrawnValues:
         shown.open(hs.save(maps, folder / "others.html"), view="models", layer=1, head=1)
         assert "different tokens (19 and 5)" in shown.reading
         tokens = list(other.queries.text[0])
-        for place, spot in find_cells(shown.scan("Attention map 2"), tokens, tokens).items():
+        for place, spot in find_cells(shown.scan("Attention map of second"), tokens, tokens).items():
             weight = float(other.layer(1)[0, 1][place])
             assert abs(read_number(spot.lines[1]) - weight) <= rounded(weight)
-        assert not shown.page.locator("canvas[aria-label='Attention map 3']").count()
+        assert not shown.page.locator("canvas[aria-label='Attention map of second − first']").count()
 
     def test_a_result_shows_its_sentence_tables_and_figures(self, open_view, data):
         shown = open_view("result")
@@ -271,10 +271,16 @@ class TestResults:
 
     def test_numbers_of_a_measurement_join_the_maps(self, shown, folder, traces, data):
         path = hs.save([traces["bert"], data], folder / "joined.html")
-        shown.open(path, view="matrix", scalar="entropy")
-        value = float(data["entropy"].sel(lens="raw").isel(site=0, layer=0, head=3))
-        spot = find_spot(shown.scan(CANVAS["matrix"]), "L0H3")
-        assert float(spot.lines[1].split()[1]) == pytest.approx(value, rel=6e-3)
+        own = hs.measure(tiny("bert"), [TEXT], statistics="entropy", lens="raw", progress=False)
+        for name, numbers in (("entropy (measured)", data), ("entropy", own)):
+            shown.open(path, view="matrix", scalar=name)
+            value = float(numbers["entropy"].sel(lens="raw").isel(site=0, layer=0, head=3))
+            spot = find_spot(shown.scan(CANVAS["matrix"]), "L0H3")
+            assert read_number(spot.lines[1].split(" (")[0]) == pytest.approx(value, rel=6e-3)
+            assert (spot.lines[2:] == ["n = 4"]) == (numbers is data)
+        shown.open(path, view="grid")
+        assert {"entropy (nats), measured · raw, n = 4", "entropy (nats) · raw"} <= set(shown.export_csv()[0])
+        shown.open(path, view="matrix", scalar="entropy (measured)")
         assert shown.press("Enter").state["view"] == "head"
 
 
@@ -344,6 +350,40 @@ class TestKeyboard:
         for key, view in enumerate(VIEWS[:-1], start=1):
             shown.press(str(key)) if view != "grid" else None
             assert shown.page.locator("[role=tab][aria-selected=true]").get_attribute("data-view") == view
+
+    def test_keys_without_a_control_change_nothing(self, open_view):
+        shown = open_view("matrix")
+        before = shown.state
+        for key in ("w", "s", "x", "c", "[", "+"):
+            shown.page.keyboard.press(key)
+        shown.press("ArrowRight")
+        assert shown.state == {**before, "head": "1"}
+
+    def test_the_menu_of_exports_keeps_its_arrows_and_the_focus(self, open_view):
+        shown = open_view("head")
+        before = (shown.state, shown.reading)
+        shown.page.keyboard.press("e")
+        focused = "() => document.activeElement.textContent"
+        assert shown.page.evaluate(focused) == "Picture (PNG)"
+        shown.page.keyboard.press("ArrowDown")
+        assert shown.page.evaluate(focused) == "Vectors (SVG)"
+        shown.page.keyboard.press("ArrowDown")
+        with shown.page.expect_download():
+            shown.page.keyboard.press("Enter")
+        shown.wait("document.querySelector('.hs-reading').textContent.includes('was saved')")
+        assert shown.page.evaluate(focused) == "Export"
+        assert shown.state == before[0]
+        assert "was saved" not in shown.press("ArrowUp").reading
+
+    def test_arrows_scroll_a_table_that_has_the_focus(self, open_view):
+        shown = open_view("head", tokens="", special=1)
+        before = shown.state
+        shown.page.keyboard.press("t")
+        shown.table()
+        shown.page.locator(".hs-table").focus()
+        shown.page.keyboard.press("ArrowDown")
+        shown.wait("document.querySelector('.hs-table').scrollTop > 0")
+        assert shown.state == before
 
     def test_help_lists_the_keys_and_closes(self, open_view):
         shown = open_view("grid")

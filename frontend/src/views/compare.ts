@@ -3,7 +3,7 @@ import { errorOf } from "../decode";
 import { joinWords } from "../format";
 import { derive } from "../heatmap";
 import { type Panel, Panels, readDifference } from "../panels";
-import { drawCall, mapsOf, type MapsName } from "../python";
+import { drawCall, mapsOf, type MapsName, noteHidden, withWords } from "../python";
 import { readHidden, readShare } from "../reading";
 import { otherLens } from "../toolbar";
 import type { LensHeader, MapData, OpenView, Table, View, Viewer } from "../types";
@@ -69,6 +69,7 @@ class Compare implements OpenView {
     this.panels = this.makePanels(names, maps);
     this.pictures.draw(this.panels);
     viewer.drawn({ layer, head, panels: this.panels.length, ms: performance.now() - began });
+    viewer.speak(this.describe());
   }
 
   /** Panels of all lenses and of the difference; weights of one unit share one scale, unless the state says otherwise. */
@@ -88,7 +89,7 @@ class Compare implements OpenView {
   }
 
   private differencePanel(a: Panel, b: Panel): Panel {
-    const base = { name: "difference", title: `${a.name} − ${b.name}`, map: a.map, signed: true, limit: Math.max(a.limit, b.limit) };
+    const base = { name: "difference", title: `${a.name} − ${b.name}`, map: a.map, parts: [a.map, b.map], signed: true, limit: Math.max(a.limit, b.limit) };
     const instead = whyNoDifference(a.name, b.name);
     if (instead) return { ...base, weights: a.weights, instead };
     const weights = a.weights.map((weight, i) => weight - b.weights[i]!) as Float32Array;
@@ -111,10 +112,12 @@ class Compare implements OpenView {
   }
 
   python(): string {
-    const { layer, head } = this.viewer.state;
+    const { state } = this.viewer;
+    const { layer, head } = state;
     const [lens, other] = this.pair();
     const [one, two] = [other, lens].map((name) => mapsOf(this.viewer.sheet(), name)) as [MapsName, MapsName];
-    return drawCall(one.lens ? one.what : `[${one.what}, ${two.what}]`, "compare", { lens, layer, head });
+    const what = one.lens ? one.what : `[${withWords(one, state)}, ${withWords(two, state)}]`;
+    return `${drawCall(what, "compare", { lens, layer, head })}${noteHidden(state, one)}`;
   }
 
   describe(): string {

@@ -2,9 +2,9 @@
 import { codeColors, drawColorBar, fillMasked, fitCanvas, fitText, FONT, makeCanvas, wordsImage } from "../canvas";
 import { make } from "../dom";
 import { classColors, describeFilter, fillLegend, filterOf, makeLegend, passes, readable, setFilter } from "../filter";
-import { count, formatNumber, formatScalar } from "../format";
+import { barMarks, type Beyond, count, formatNumber, formatScalar } from "../format";
 import { classLetters, type Filter, longLabel } from "../heads";
-import { drawCall, mapsOf } from "../python";
+import { drawCall, headsCall, mapsOf } from "../python";
 import { Svg } from "../svg";
 import { Tip } from "../tip";
 import type { OpenView, Scalar, Table, Thumbs, View, Viewer } from "../types";
@@ -32,21 +32,25 @@ export interface GridLayout {
 const GAP = 4;
 const LARGEST = 132;
 const LEGEND = 44;
+const READABLE = 56;
 const LINES = 8; // numbers of a head under the pointer
 
-/** Place heads in a width. `order` lists [layer label, head label] where they follow each other; null: by layer. */
+/** Place heads in a width and, as far as they can still be read, a height. `order` lists [layer label, head label] where they follow each other; null: by layer. */
 export function layoutGrid(
   layers: readonly number[],
   heads: readonly number[],
   order: readonly (readonly [number, number])[] | null,
   width: number,
   aspect: number,
+  height = Infinity,
 ): GridLayout {
   const flowing = order !== null;
   const [left, top] = flowing ? [0, 2] : [30, 20];
   const columns = flowing ? Math.max(1, Math.min(order.length, Math.max(heads.length, Math.floor(width / 96)))) : heads.length;
   const gap = columns > 20 ? 2 : GAP;
-  const across = Math.max(6, Math.min(LARGEST, (width - left) / columns - gap));
+  const widest = Math.max(6, Math.min(LARGEST, (width - left) / columns - gap));
+  const fitting = ((height - top) / layers.length - gap) / aspect; // so that all layers can be seen
+  const across = flowing || fitting < READABLE ? widest : Math.min(widest, fitting);
   const size: [number, number] = [across, Math.max(6, across * aspect)];
   const caption = flowing && across >= 30 ? 15 : 0;
   const cells = (order ?? layers.flatMap((layer) => heads.map((head) => [layer, head] as const))).map(([layer, head], index) => ({
@@ -65,6 +69,12 @@ export function gridCellAt(layout: GridLayout, x: number, y: number): GridCell |
   return layout.cells.find((cell) => x >= cell.x && x < cell.x + w + 2 && y >= cell.y && y < cell.y + h + 2) ?? null;
 }
 
+/** The cell beside another; where cells follow each other, also that of the next row. */
+export function nextCell(layout: GridLayout, at: number, [right, down]: readonly [number, number]): number {
+  const column = (at % layout.columns) + right;
+  return layout.flowing || (column >= 0 && column < layout.columns) ? at + right + down * layout.columns : -1;
+}
+
 /** Heads by a scalar, largest first; heads without a value last. */
 export function sortHeads(layers: readonly number[], heads: readonly number[], scalar: Scalar): [number, number][] {
   const all = layers.flatMap((layer, row) => heads.map((head, column) => ({ at: [layer, head] as [number, number], value: scalar.values[row]?.[column] ?? null })));
@@ -75,6 +85,7 @@ export function sortHeads(layers: readonly number[], heads: readonly number[], s
 class Grid implements OpenView {
   private readonly canvas: HTMLCanvasElement;
   private readonly overlay = make("canvas", "hs-over", { "aria-hidden": "true" });
+  private readonly spot = make("div", "hs-spot");
   private readonly box: HTMLElement;
   private readonly legend = make("div", "hs-classes", { role: "group", "aria-label": "Classes: click to show one" });
   private readonly tip: Tip;
@@ -82,13 +93,14 @@ class Grid implements OpenView {
   private thumbs: Thumbs | null = null;
   private pictures = new Map<string, HTMLCanvasElement>();
   private painted = "";
+  private beyond: Beyond = { below: false, above: false };
   private hovered: GridCell | null = null;
   private ask = 0;
   private spoken = "";
 
   constructor(private readonly viewer: Viewer, private readonly element: HTMLElement) {
     this.canvas = makeCanvas(viewer, "All heads");
-    this.box = make("div", "hs-stack", {}, this.canvas, this.overlay);
+    this.box = make("div", "hs-stack", {}, this.canvas, this.overlay, this.spot);
     element.append(this.legend, this.box);
     this.tip = new Tip(element);
     this.canvas.addEventListener("pointermove", (event) => this.hover(event));
@@ -131,6 +143,7 @@ class Grid implements OpenView {
     if (key === this.painted || !this.thumbs) return;
     this.painted = key;
     this.pictures.clear();
+    this.beyond = { below: false, above: false };
     const [sheet, lens, thumbs] = [viewer.sheet(), viewer.lens(), this.thumbs];
     const table = viewer.colors(lens.signed);
     sheet.layers.forEach((layer, row) => {
@@ -141,9 +154,17 @@ class Grid implements OpenView {
         const codes = thumbs.codes(row, column);
         const words = new Uint32Array(codes.length);
         for (let i = 0; i < codes.length; i++) words[i] = colors[codes[i]!]!;
+        if (scale > lens.limit) this.noteBeyond(codes, lens.signed, Math.sqrt((1.001 * lens.limit) / scale));
         this.pictures.set(`${layer}|${head}`, wordsImage(words, thumbs.rows, thumbs.columns));
       });
     });
+  }
+
+  /** Note on which sides codes are beyond a share of the largest; 128 is the signed code of masked cells. */
+  private noteBeyond(codes: Uint8Array, signed: boolean, share: number): void {
+    const edge = share * (signed ? 127 : 255);
+    this.beyond.above ||= codes.some((code) => code > edge && !(signed && code > 127));
+    this.beyond.below ||= signed && codes.some((code) => code > 128 && 256 - code > edge);
   }
 
   /** The number that is written on the maps, where it has one for each of them. */
@@ -188,14 +209,14 @@ class Grid implements OpenView {
     const { rows, columns } = this.thumbs!;
     const aspect = Math.max(0.5, Math.min(1.6, rows / columns));
     const width = Math.max(200, this.element.clientWidth);
-    const layout = layoutGrid(sheet.layers, sheet.heads, this.order(), width, aspect);
+    const [shows, scalar] = [this.shows(), this.scalar()];
+    fillLegend(this.legend, scalar ? makeLegend(viewer, scalar, (filter) => this.setFilter(filter)) : []);
+    const layout = layoutGrid(sheet.layers, sheet.heads, this.order(), width, aspect, this.space());
     this.layout = layout;
     const context = fitCanvas(this.canvas, Math.max(layout.width, Math.min(width, 320)), layout.height + LEGEND);
     context.font = `11px ${FONT}`;
     context.fillStyle = viewer.palette.quiet;
     if (!layout.flowing) this.drawAxes(context, layout);
-    const [shows, scalar] = [this.shows(), this.scalar()];
-    fillLegend(this.legend, scalar ? makeLegend(viewer, scalar, (filter) => this.setFilter(filter)) : []);
     for (const cell of layout.cells) {
       context.globalAlpha = shows(cell) ? 1 : 0.12;
       this.drawCell(context, cell, layout);
@@ -204,6 +225,14 @@ class Grid implements OpenView {
     context.globalAlpha = 1;
     this.drawLegend(context, layout);
     this.mark();
+  }
+
+  /** The height of the window below the top of the grid, without its legend. */
+  private space(): number {
+    const { host, height } = this.viewer.options;
+    if (height) return height;
+    const top = this.box.getBoundingClientRect().top - this.viewer.root.getBoundingClientRect().top;
+    return host === "notebook" ? Infinity : window.innerHeight - top - LEGEND - 8;
   }
 
   private drawAxes(context: CanvasRenderingContext2D, layout: GridLayout): void {
@@ -269,7 +298,7 @@ class Grid implements OpenView {
   private drawLegend(context: CanvasRenderingContext2D, layout: GridLayout): void {
     const lens = this.viewer.lens();
     const [x, y] = [layout.left, layout.height + 8];
-    drawColorBar(context, [x, y, 120, 9], this.viewer.colors(lens.signed), lens.limit, lens.signed, this.viewer.palette, (value) => formatNumber(value, 2));
+    drawColorBar(context, [x, y, 120, 9], this.viewer.colors(lens.signed), lens.limit, lens.signed, this.viewer.palette, this.beyond);
     context.textAlign = "left";
     context.textBaseline = "middle";
     const room = parseFloat(this.canvas.style.width) - x - 132;
@@ -340,14 +369,23 @@ class Grid implements OpenView {
       this.setFilter({ kind: "all" });
       return true;
     }
-    const steps: Record<string, number> = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -(layout?.columns ?? 1), ArrowDown: layout?.columns ?? 1 };
+    const steps: Record<string, [number, number]> = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
     const by = steps[event.key];
-    if (!layout?.flowing || by === undefined) return false;
-    const merged = viewer.lens().merged;
+    if (!layout || !by) return false;
+    const { merged } = viewer.lens();
     const at = layout.cells.findIndex((cell) => cell.layer === viewer.state.layer && (merged || cell.head === viewer.state.head));
-    const next = layout.cells[at + by];
-    if (next) viewer.set(merged ? { layer: next.layer } : { layer: next.layer, head: next.head });
+    const next = layout.cells[nextCell(layout, at, by)];
+    if (!next) return true;
+    viewer.set(merged ? { layer: next.layer } : { layer: next.layer, head: next.head });
+    this.reveal(next);
     return true;
+  }
+
+  /** Scroll a cell into sight. */
+  private reveal(cell: GridCell): void {
+    const [width, height] = this.layout!.size;
+    Object.assign(this.spot.style, { left: `${cell.x}px`, top: `${cell.y}px`, width: `${width}px`, height: `${height}px` });
+    this.spot.scrollIntoView({ block: "nearest", inline: "nearest" });
   }
 
   async table(): Promise<Table> {
@@ -389,13 +427,16 @@ class Grid implements OpenView {
       if (scalar && w >= 34 && shows(cell)) writeNumber(svg, viewer, scalar, cell, layout);
     }
     const lens = viewer.lens();
-    svg.text(layout.left, layout.height + 22, `${lens.quantity}: ${formatNumber(lens.signed ? -lens.limit : 0, 2)} to ${formatNumber(lens.limit, 2)}`, quiet);
+    const ends = barMarks(lens.limit, lens.signed, this.beyond);
+    svg.text(layout.left, layout.height + 22, `${lens.quantity}: ${ends[0]![1]} to ${ends.at(-1)![1]}`, quiet);
     return svg.toString();
   }
 
   python(): string {
-    const { what, lens } = mapsOf(this.viewer.sheet(), this.viewer.state.lens);
-    return drawCall(what, "head_grid", { lens });
+    const [sheet, scalar, { state }] = [this.viewer.sheet(), this.scalar(), this.viewer];
+    const { what, lens } = mapsOf(sheet, state.lens);
+    const grid = `${drawCall(what, "head_grid", { lens })}${scalar && state.sort === "scalar" ? "  # by layer" : ""}`;
+    return scalar ? `${grid}\n${headsCall(sheet, scalar)}${scalar.classes ? "" : "  # the numbers on the pictures"}` : grid;
   }
 
   describe(): string {

@@ -1,10 +1,10 @@
 /** One head: its text, a heat map with crosshair and marginals, and links between tokens. */
 import { make, makeButton } from "../dom";
-import { count, formatNumber, formatWeight, quote } from "../format";
+import { count, errorAt, formatNumber, formatWeight, noteError, quote, withError } from "../format";
 import { type Cell, derive, HeatMap, type Zoom } from "../heatmap";
 import { findLinks, Links } from "../links";
 import { PatchPicture, spread } from "../picture";
-import { drawCall, mapsOf } from "../python";
+import { drawCall, mapsOf, noteHidden, withWords } from "../python";
 import { readChosen, readHidden, readMeans, readShare, sumChosen } from "../reading";
 import { selectedUnits, selectUnit, stepUnit } from "../selection";
 import { Strip } from "../strip";
@@ -22,6 +22,8 @@ interface Pointed {
   side: "query" | "key";
   index: number;
   cell: Cell | null;
+  /** The number of a bar beside the map. */
+  bar?: number;
 }
 
 class Head implements OpenView {
@@ -84,6 +86,8 @@ class Head implements OpenView {
     const { canvas } = this.heat;
     canvas.addEventListener("pointermove", (event) => {
       const cell = this.heat.hit(event);
+      const bar = cell ? null : this.heat.hitMarginal(event);
+      if (bar) return this.point({ side: bar.side, index: bar.index, cell: null, bar: bar.value }, event);
       this.point(cell ? { side: this.viewer.state.side, index: this.viewer.state.side === "query" ? cell.row : cell.column, cell } : null, event);
     });
     canvas.addEventListener("pointerleave", () => this.point(null));
@@ -160,6 +164,7 @@ class Head implements OpenView {
     if (!cell) {
       const unit = (pointed.side === "query" ? map.queries : map.keys)[pointed.index];
       if (!unit) return [];
+      if (pointed.bar !== undefined) return [`${quote(unit.text)} · token ${unit.tokens.join("–")}`, `${pointed.side === "key" ? "mean weight to it" : "sum of its weights"}: ${formatNumber(pointed.bar)}`];
       const text = readChosen(map, this.weights, [pointed.index], pointed.side);
       return [`${quote(unit.text)} · token ${unit.tokens.join("–")}`, text];
     }
@@ -173,7 +178,7 @@ class Head implements OpenView {
     if (Number.isNaN(weight)) return "masked: this query cannot see this key";
     if (!this.difference || !this.base) return formatWeight(weight, map, map.keys[column]!.tokens.length);
     const names = [this.viewer.state.lens, otherLens(this.viewer)];
-    return `${names.join(" − ")} = ${formatNumber(weight)} (${formatNumber(map.weights[at]!)} − ${formatNumber(this.base.weights[at]!)})`;
+    return `${names.join(" − ")} = ${withError(weight, errorAt([map, this.base], at, map.keys[column]!.tokens.length))} (${formatNumber(map.weights[at]!)} − ${formatNumber(this.base.weights[at]!)})`;
   }
 
   update(): void {
@@ -202,6 +207,7 @@ class Head implements OpenView {
     this.weights = base ? map.weights.map((weight, index) => weight - base.weights[index]!) as Float32Array<ArrayBuffer> : (map.weights as Float32Array<ArrayBuffer>);
     this.draw();
     viewer.drawn({ layer, head, lens, ms: performance.now() - began });
+    viewer.speak(this.describe());
   }
 
   private signed(): boolean {
@@ -313,7 +319,6 @@ class Head implements OpenView {
       stepUnit(viewer, units, event.key === "." ? 1 : -1);
       const at = selectedUnits(viewer, units)[0] ?? 0;
       this.queryStrip.reveal(at);
-      viewer.announce(readChosen(map, this.weights, [at], viewer.state.side));
       return true;
     }
     if (event.key === " " && this.cursor) {
@@ -323,6 +328,7 @@ class Head implements OpenView {
     }
     if (event.key === "Escape" && (this.zoom || this.cursor)) {
       this.cursor = null;
+      viewer.status(null);
       this.resetZoom();
       return true;
     }
@@ -371,7 +377,7 @@ class Head implements OpenView {
         rows.push([map.queries[row]!.tokens[0]!, map.queries[row]!.text, map.keys[column]!.tokens[0]!, map.keys[column]!.text, Number.isNaN(weight) ? null : weight]);
       }
     const only = wanted.size ? `, only ${side === "query" ? "from" : "to"} the ${count(wanted.size, this.viewer.state.words ? "selected word" : "selected token")}` : "";
-    return { caption: `${this.viewer.headName()}, ${this.difference ? this.quantity() : this.viewer.state.lens}${only}.`, columns: ["query", "query token", "key", "key token", this.quantity()], rows };
+    return { caption: `${this.viewer.headName()}, ${this.difference ? this.quantity() : this.viewer.state.lens}${only}.${noteError([this.base ? [map, this.base] : [map]])}`, columns: ["query", "query token", "key", "key token", this.quantity()], rows };
   }
 
   private quantity(): string {
@@ -385,7 +391,7 @@ class Head implements OpenView {
     const [pictureWidth, pictureHeight] = viewer.sheet().picture ? this.picture.total() : [0, 0];
     const below = Math.max(heatHeight, linksHeight) + 40;
     const svg = new Svg(Math.max(heatWidth + linksWidth + 40, pictureWidth + 16), below + (pictureHeight ? pictureHeight + 12 : 0), viewer.palette.background, this.describe());
-    svg.text(8, 20, `${viewer.headName()} · ${this.quantity()}`, { "font-size": 14, "font-weight": 600, fill: viewer.palette.ink });
+    svg.text(8, 20, [viewer.headName(), viewer.state.lens, this.quantity(), viewer.sheet().model].join(" · "), { "font-size": 14, "font-weight": 600, fill: viewer.palette.ink });
     this.heat.vectors(svg, 8, 32);
     this.links.vectors(svg, heatWidth + 28, 32);
     if (pictureHeight) this.picture.vectors(svg, 8, below);
@@ -394,13 +400,12 @@ class Head implements OpenView {
 
   python(): string {
     const { viewer } = this;
-    const { layer, head, side, tokens, words, special, count } = viewer.state;
-    const { what, lens } = mapsOf(viewer.sheet(), viewer.state.lens);
-    const options = { lens, layer, head: viewer.lens().merged ? undefined : head };
+    const { layer, head, side, tokens } = viewer.state;
+    const maps = mapsOf(viewer.sheet(), viewer.state.lens);
+    const options = { lens: maps.lens, layer, head: viewer.lens().merged ? undefined : head };
     const row = side === "query" && tokens.length ? { query: tokens[0]! } : { mean: true };
-    const overlay = viewer.sheet().picture ? `\n${drawCall(what, "overlay", { ...options, ...row })}` : "";
-    const matrix = drawCall(words && !lens ? `hs.to_words(${what})` : what, "matrix", options);
-    return `${matrix}${special && !count ? "" : "  # of all tokens"}${overlay}`;
+    const overlay = viewer.sheet().picture ? `\n${drawCall(maps.what, "overlay", { ...options, ...row })}` : "";
+    return `${drawCall(withWords(maps, viewer.state), "matrix", options)}${noteHidden(viewer.state, maps)}${overlay}`;
   }
 
   describe(): string {

@@ -6,7 +6,7 @@ import { rowOrder } from "../heads";
 import { derive } from "../heatmap";
 import { cosine, difference, findComparison, leastAlike, sameTokens, sharedLenses, sheetName, whyNotCompared } from "../pairs";
 import { type Panel, Panels, readDifference } from "../panels";
-import { drawCall, mapsOf } from "../python";
+import { drawCall, mapsOf, noteHidden, withWords } from "../python";
 import { readHidden } from "../reading";
 import { nearest } from "../state";
 import { CanvasSurface, toSvg } from "../surface";
@@ -97,6 +97,7 @@ class Models implements OpenView {
     this.panels = this.makePanels(sides, maps as [MapData, MapData]);
     this.pictures.draw(this.panels, this.alike);
     viewer.drawn({ layer: sides[0].layer, head: sides[0].head, panels: this.panels.length });
+    viewer.speak(this.describe());
   }
 
   private fillControls([first, second]: [Side, Side]): void {
@@ -197,7 +198,8 @@ class Models implements OpenView {
     const lines = viewer.sheet(second.sheet).python.replace(/^import headscope as hs\s*/, "").replace(/^maps = /m, "others = ").trimEnd();
     const [one, other] = [mapsOf(viewer.sheet(first.sheet), first.lens), mapsOf(viewer.sheet(second.sheet), second.lens, "others")];
     const head = viewer.lens(first.lens, first.sheet).merged ? undefined : first.head;
-    return `${lines}\n${drawCall(`[${one.what}, ${other.what}]`, "compare", { layer: first.layer, head })}`;
+    const what = `[${withWords(one, viewer.state)}, ${withWords(other, viewer.state)}]`;
+    return `${lines}\n${drawCall(what, "compare", { layer: first.layer, head })}${noteHidden(viewer.state, one)}`;
   }
 
   describe(): string {
@@ -238,7 +240,7 @@ function sameShape(first: MapData, second: MapData): boolean {
 /** The second minus the first, or a sentence where they are the same. */
 function differencePanel(first: Panel, second: Panel): Panel {
   const instead = sameMaps(first.map, second.map) ? `There is no difference between ${first.name} and ${second.name} in this head.` : "";
-  return { ...second, name: "difference", title: `${second.name} − ${first.name}`, weights: difference(second.map, first.map), signed: true, instead };
+  return { ...second, parts: [first.map, second.map], name: "difference", title: `${second.name} − ${first.name}`, weights: difference(second.map, first.map), signed: true, instead };
 }
 
 /** The sheets that have maps. */

@@ -111,7 +111,20 @@ class ResultView implements OpenView {
 
   /** The table that was sorted or saved last, else the first. */
   async table(): Promise<Table> {
-    return this.chosen ? toTable(this.chosen) : { caption: this.describe(), columns: [], rows: [] };
+    return this.chosen ? this.named(toTable(this.chosen)) : { caption: this.describe(), columns: [], rows: [] };
+  }
+
+  /** A table whose caption says which of several it is. */
+  private named(table: Table): Table {
+    const { tables } = this.viewer.header.result!;
+    const at = tables.indexOf(this.chosen!);
+    return tables.length < 2 ? table : { ...table, caption: `${title(this.chosen!.name)}, table ${at + 1} of ${tables.length}; the others have buttons of their own. ${table.caption}` };
+  }
+
+  figureName(): string {
+    const figures = this.viewer.header.result?.figures ?? [];
+    const at = figures.indexOf(this.figure!);
+    return figures.length < 2 ? "" : `${title(this.figure!.name)}, figure ${at + 1} of ${figures.length}; the others have buttons of their own.`;
   }
 
   /** The figure that was saved last, else the first. */
