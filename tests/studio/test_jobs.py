@@ -244,6 +244,12 @@ def test_a_trace_stays_in_the_terminal_and_the_page_gets_an_id(folder, capfd):
     assert "RuntimeError: hidden" in printed
 
 
+def test_a_trace_does_not_command_the_terminal(folder, capfd):
+    run_one(folder, "raise RuntimeError('\x1b]0;title\x07 \x1b[2J \x9b31m')")
+    printed = capfd.readouterr().err
+    assert "RuntimeError: ?]0;title? ?[2J ?31m" in printed
+
+
 def test_a_sentence_after_a_trace_is_the_message(folder, capfd):
     script = """
 import sys
@@ -313,6 +319,20 @@ def test_a_job_that_does_not_stop_is_killed_with_its_children(folder, monkeypatc
         await until(queue, lambda: job.state == "cancelled")
         await asyncio.to_thread(psutil.wait_procs, [child], SECONDS)
         assert not child.is_running() or child.status() == psutil.STATUS_ZOMBIE
+
+    run(folder, story)
+
+
+def test_a_job_whose_children_outlive_it_can_be_cancelled(folder, monkeypatch):
+    monkeypatch.setattr(jobs_module, "STOP_SECONDS", 0.2)
+    script = f"import subprocess, sys; subprocess.Popen([sys.executable, '-c', {STUBBORN!r}]); {STUBBORN}"
+
+    async def story(queue):
+        job = queue.add(make_job(folder, script))
+        await until(queue, lambda: list(job.lines) == ["here", "here"])
+        os.kill(job.process.pid, signal.SIGKILL)
+        queue.cancel(job.id)
+        await until(queue, lambda: job.state == "cancelled")
 
     run(folder, story)
 

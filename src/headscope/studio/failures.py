@@ -1,11 +1,15 @@
 """Errors that are not for the page: the terminal shows the trace, the page an id to find it by."""
 
+import re
 import secrets
 import sys
 import traceback
 from collections.abc import Iterable
 
 from headscope.core.errors import is_out_of_memory
+
+CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+"""Letters by which a text would command the terminal."""
 
 
 def explain_failure(error: BaseException) -> str:
@@ -18,5 +22,6 @@ def explain_failure(error: BaseException) -> str:
 def report(trace: Iterable[str]) -> str:
     """Print a trace with an id, and return where it is to be found."""
     identity = secrets.token_hex(4)
-    print(f"Error {identity} in headscope studio:", *trace, sep="\n", file=sys.stderr, flush=True)  # noqa: T201
+    shown = [CONTROLS.sub("?", line) for line in trace]
+    print(f"Error {identity} in headscope studio:", *shown, sep="\n", file=sys.stderr, flush=True)  # noqa: T201
     return f"The terminal shows what, as error {identity}."

@@ -312,10 +312,9 @@ class JobQueue:
 
 
 def _signal(process: Any, number: int) -> None:
-    """Send a signal to a process and to those that it started."""
-    if process.returncode is None:
-        with suppress(ProcessLookupError, PermissionError):
-            os.killpg(process.pid, number)
+    """Send a signal to a process and to those that it started, which may outlive it."""
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, number)
 
 
 def _environment() -> Mapping[str, str]:
