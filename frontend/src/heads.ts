@@ -31,6 +31,11 @@ export function variableName(scalar: Scalar): string {
   return scalar.name.replace(MEASURED, "");
 }
 
+/** A scalar's label without its unit. */
+export function shortLabel(scalar: Scalar): string {
+  return scalar.label.replace(/\s*\([^()]*\)(?=$|, measured$)/, "");
+}
+
 /** A scalar's label, with its lens, and how many examples were measured. */
 export function longLabel(scalar: Scalar, lens = true): string {
   return [scalar.lens && lens ? `${scalar.label} · ${scalar.lens}` : scalar.label, scalar.n].filter(Boolean).join(", ");

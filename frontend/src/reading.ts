@@ -63,7 +63,7 @@ export function readShare(viewer: Viewer): string {
   const scalar = findShare(viewer.sheet().scalars, lens);
   const value = scalar ? viewer.value(scalar, layer, head).value : null;
   if (value === null) return "";
-  const by = scalar!.lens === lens ? "" : `, by the lens ${scalar!.lens}`;
+  const by = scalar!.lens === lens ? "" : ` (${scalar!.lens})`;
   if (value > 0.9995) return `All of this head's attention reaches the output${by}.`;
   return `${formatPercent(value)} of this head's attention, by norm, reaches the output${by}.`;
 }

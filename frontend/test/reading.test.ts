@@ -1,9 +1,12 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { barMarks, findBeyond } from "../src/format";
 import { findEnds, listCells, longLabel, tellMeasured, variableName } from "../src/heads";
 import { leastAlike } from "../src/pairs";
 import { findShare, nameLargest } from "../src/reading";
 import type { Scalar } from "../src/types";
+import { whyNoDifference } from "../src/views/compare";
+import { layoutGrid, nextCell } from "../src/views/grid";
 
 const name = (index: number): string => "abcdefgh"[index]!;
 
@@ -60,5 +63,38 @@ describe("ends of numbers", () => {
 
   it("of cosines say how many heads are least alike", () => {
     assert.deepEqual(leastAlike([[1, 1], [1, null]]), { layer: 0, head: 0, value: 1, ties: 3, of: 3 });
+  });
+});
+
+describe("ends of a color bar", () => {
+  it("say where weights are beyond them", () => {
+    const weights = Float32Array.of(NaN, 0.9, -0.1);
+    assert.deepEqual(barMarks(0.5, false, findBeyond(weights, 0.5)), [[0, "0"], [1, "≥ 0.50"]]);
+    assert.deepEqual(barMarks(0.5, true, findBeyond(weights, 0.5)), [[0, "−0.50"], [0.5, "0"], [1, "≥ 0.50"]]);
+    assert.deepEqual(barMarks(0.05, true, findBeyond(weights, 0.05))[0], [0, "≤ −0.050"]);
+    assert.deepEqual(barMarks(0.9, false, findBeyond(weights, 0.9)), [[0, "0"], [1, "0.90"]]);
+  });
+});
+
+describe("a difference", () => {
+  it("of lenses with other units is refused", () => {
+    assert.equal(whyNoDifference("effective", "raw"), "");
+    assert.match(whyNoDifference("norm", "raw"), /^norm and raw have different units/);
+  });
+});
+
+describe("the grid", () => {
+  const [layers, heads] = [[0, 1, 2, 3, 4, 5], Array.from({ length: 12 }, (_, i) => i)];
+
+  it("has cells so small that all layers fit, if they can still be read", () => {
+    assert.ok(layoutGrid(layers, heads, null, 1200, 1, 520).height <= 524);
+    assert.equal(layoutGrid(layers, heads, null, 1200, 1, 300).size[0], layoutGrid(layers, heads, null, 1200, 1).size[0]);
+  });
+
+  it("is left by no arrow at its edge", () => {
+    const layout = layoutGrid(layers, heads, null, 1200, 1);
+    assert.equal(nextCell(layout, 11, [1, 0]), -1);
+    assert.equal(nextCell(layout, 11, [0, 1]), 23);
+    assert.equal(layout.cells[nextCell(layout, 3, [0, -1])], undefined);
   });
 });

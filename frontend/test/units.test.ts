@@ -77,3 +77,11 @@ describe("what is hidden", () => {
     assert.deepEqual(shownUnits(tokens, { ...everything, start: 4, count: 2 }).map((unit) => unit.text), ["is", "[SEP]"]);
   });
 });
+
+describe("a map of which nothing is left", () => {
+  it("says why", () => {
+    const window = reduceMap(makeMap(), sheet, { words: false, special: false, start: 0, count: 1 });
+    assert.match(window.missing!, /^No token is left: the window has special tokens only/);
+    assert.equal(reduceMap(makeMap(), sheet, { words: false, special: false, start: 0, count: 2 }).missing, null);
+  });
+});

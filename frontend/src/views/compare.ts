@@ -124,7 +124,7 @@ class Compare implements OpenView {
     const { viewer } = this;
     const difference = this.panels.find((panel) => panel.name === "difference");
     const name = `L${viewer.state.layer}H${viewer.state.head}`;
-    const chosen = this.panels.find((panel) => panel.name === this.pair()[0]) ?? this.panels[0];
+    const chosen = this.panels.find((panel) => panel.name === viewer.state.lens) ?? this.panels[0];
     if (!chosen) return "";
     const hidden = readHidden(chosen.map, chosen.name);
     if (!difference || difference.instead) return [`${name}: ${difference?.instead ?? this.readMissing()}`, hidden].filter(Boolean).join(" ");

@@ -3,7 +3,7 @@ import { codeColors, drawColorBar, fillMasked, fitCanvas, fitText, FONT, makeCan
 import { make } from "../dom";
 import { classColors, describeFilter, fillLegend, filterOf, makeLegend, passes, readable, setFilter } from "../filter";
 import { barMarks, type Beyond, count, formatNumber, formatScalar } from "../format";
-import { classLetters, type Filter, longLabel } from "../heads";
+import { classLetters, type Filter, longLabel, shortLabel } from "../heads";
 import { drawCall, headsCall, mapsOf } from "../python";
 import { Svg } from "../svg";
 import { Tip } from "../tip";
@@ -352,7 +352,7 @@ class Grid implements OpenView {
     const numbers = scalars.slice(0, LINES).map((scalar) => {
       const { value, low, high } = viewer.value(scalar, layer, head);
       const interval = low !== null && high !== null ? ` (${formatNumber(low)} to ${formatNumber(high)})` : "";
-      return `${shortName(scalar)}: ${formatScalar(scalar, value)}${interval}`;
+      return `${shortLabel(scalar)}: ${formatScalar(scalar, value)}${interval}`;
     });
     const more = scalars.length > LINES ? [`${scalars.length - LINES} more in the table (T)`] : [];
     return [name, largest === null ? "no map" : `largest weight: ${formatNumber(largest)}`, ...numbers, ...more];
@@ -458,11 +458,6 @@ class Grid implements OpenView {
 function rangeOf(scalar: Scalar): [number, number] {
   const values = scalar.values.flat().filter((value) => value !== null);
   return [Math.min(...values, 0), Math.max(...values)];
-}
-
-/** The label without what is in parentheses. */
-export function shortName(scalar: Scalar): string {
-  return scalar.label.replace(/\s*\(.*\)$/, "");
 }
 
 /** Text on a small box whose lower right corner is at a place, no wider than `width`. */

@@ -4,7 +4,7 @@ import { type Rgb, textOn } from "../colors";
 import { make, setOptions } from "../dom";
 import { classColors, describeFilter, fillLegend, filterOf, makeLegend, passes, readable, setFilter } from "../filter";
 import { count, formatNumber, formatScalar } from "../format";
-import { classCounts, classLetters, findEnds, type Filter, type HeadCell, layerMeans, listCells, longLabel, numberFormat, rowOrder, sortCells, valueRange } from "../heads";
+import { classCounts, classLetters, findEnds, type Filter, type HeadCell, layerMeans, listCells, longLabel, numberFormat, rowOrder, shortLabel, sortCells, valueRange } from "../heads";
 import { headsCall } from "../python";
 import { CanvasSurface, paintColorBar, type Surface, toSvg } from "../surface";
 import { Tip } from "../tip";
@@ -326,10 +326,6 @@ function field(label: string, select: HTMLSelectElement): HTMLElement {
 function describeValue(scalar: Scalar, cell: HeadCell): string {
   const value = scalar.classes ? readable(formatScalar(scalar, cell.value)) : formatNumber(cell.value);
   return cell.low !== null && cell.high !== null ? `${value} (${formatNumber(cell.low)} to ${formatNumber(cell.high)})` : value;
-}
-
-function shortLabel(scalar: Scalar): string {
-  return scalar.label.replace(/\s*\(.*\)$/, "");
 }
 
 function fullLabel(scalar: Scalar): string {
