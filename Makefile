@@ -62,6 +62,7 @@ bench: .venv/ready       ## ratios against named peers
 	$(BIN)/python -m benchmarks.ablation
 	$(BIN)/pip install -q --no-deps bertviz==1.4.1
 	$(BIN)/python -m benchmarks.viewer
+	$(BIN)/python -m benchmarks.atlas
 
 soak: .venv/ready        ## what takes longer: the tests marked soak, and twenty kills of a measurement
 	$(BIN)/python -m pytest -n 2 --dist worksteal --durations=8 -m soak

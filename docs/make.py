@@ -19,6 +19,7 @@ from matplotlib.figure import Figure
 from pages import (
     ablation_page,
     api_page,
+    atlas_page,
     clusters_page,
     cues_page,
     flow_page,
@@ -137,6 +138,7 @@ GENERATORS: dict[str, Callable[[], Generated]] = {
     "rollout_and_flow": make_rollout_and_flow,
     "clusters": make_clusters,
     "ablation": lambda: fill_page(DOCS / "ablation.md", {"cost": ablation_page.table()}),
+    "atlas": lambda: fill_page(DOCS / "atlas.md", {"cost": atlas_page.table()}),
     "pruning": lambda: fill_page(DOCS / "pruning.md", {"cost": pruning_page.table()}),
     "training": make_training,
     "cues": make_cues,

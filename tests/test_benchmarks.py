@@ -108,3 +108,10 @@ def test_the_benchmark_of_the_viewer_runs_on_a_short_text(run_quickly, tmp_path)
     (row,) = json.loads((tmp_path / "viewer.json").read_text(encoding="utf-8"))["rows"]
     assert row["requests"] == 0
     assert row["nodes"] < 2000
+
+
+def test_the_benchmark_of_the_atlas_runs_on_a_few_texts(run_quickly, tmp_path):
+    printed = run_quickly("atlas", "--out", tmp_path / "atlas.json")
+    assert "growth with the corpus" in printed
+    rows = json.loads((tmp_path / "atlas.json").read_text(encoding="utf-8"))["rows"]
+    assert [row["examples"] for row in rows] == [2, 4]

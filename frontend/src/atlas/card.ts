@@ -13,6 +13,7 @@ const BOX = 20;
 const PAD = 4;
 const PICTURE = 120;
 const CELL = 2;
+const GAP = 28; // between text and picture, with room for a scroll bar
 const SHOWN = 4;
 
 /** What all cards share. */
@@ -35,6 +36,7 @@ export interface CardEvents {
 export class Card {
   readonly element = make("article", "hs-card");
   private readonly text = make("canvas", "hs-text", { tabindex: 0, role: "group" });
+  private readonly frame = make("div", "hs-card-text", {}, this.text);
   private readonly picture = make("canvas", "hs-card-map", { role: "img" });
   private readonly reading = make("p", "hs-card-reading");
   private boxes: Box[] = [];
@@ -48,7 +50,7 @@ export class Card {
     const label = example.label_name ?? example.label ?? null;
     const facts = [`${activity} ${formatNumber(example.activity)}`, `above ${formatPercent(example.above)} of examples`, ...(label === null ? [] : [`label ${label}`])];
     const title = make("h4", "hs-card-title", {}, `${rank}. ${example.id} `, make("span", "", {}, `· ${facts.join(" · ")}`));
-    this.element.append(title, make("div", "hs-card-body", {}, this.text, this.picture), this.reading);
+    this.element.append(title, make("div", "hs-card-body", {}, this.frame, this.picture), this.reading);
     this.text.setAttribute("aria-label", `Example ${example.id}, arrow keys choose a token: ${this.shown.text.join(" ")}`);
     setAttributes(this.picture, { "aria-label": `Map of example ${example.id}`, title: "The map: rows attend to columns" });
     this.text.addEventListener("pointermove", (event) => events.hover(this.hit(event)));
@@ -69,7 +71,7 @@ export class Card {
     const { shown } = this;
     const weights = this.shade(look, token);
     const limit = shadeLimit(weights, shown.special);
-    this.layout(shown.text, Math.max(160, width - PICTURE - 14));
+    this.layout(shown.text, Math.max(160, width - PICTURE - GAP));
     this.drawText(shown.text, weights, limit, lens.signed, look, token);
     this.drawPicture(look, lens.signed);
     setAttributes(this.reading, { role: token < 0 ? null : "status" });
@@ -195,12 +197,20 @@ export class Card {
     const steps: Record<string, number> = { ArrowLeft: -1, ArrowRight: 1 };
     const step = steps[event.key];
     if (event.key === "Escape" && this.cursor >= 0) events.choose(-1);
-    else if (event.key === "Home") events.choose(0);
-    else if (event.key === "End") events.choose(this.tokens - 1);
-    else if (step) events.choose(Math.max(0, Math.min(this.tokens - 1, this.cursor + step)));
+    else if (event.key === "Home") this.choose(0, events);
+    else if (event.key === "End") this.choose(this.tokens - 1, events);
+    else if (step) this.choose(Math.max(0, Math.min(this.tokens - 1, this.cursor + step)), events);
     else return;
     event.preventDefault();
     event.stopPropagation();
+  }
+
+  /** Choose a token, and bring it into sight where the text scrolls. */
+  private choose(token: number, events: CardEvents): void {
+    events.choose(token);
+    const top = (this.boxes[token]?.line ?? 0) * LINE;
+    const { scrollTop, clientHeight } = this.frame;
+    if (top < scrollTop || top + LINE > scrollTop + clientHeight) this.frame.scrollTop = top - clientHeight / 2;
   }
 }
 
