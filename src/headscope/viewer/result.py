@@ -1,14 +1,16 @@
 """The sentence, tables and figures of a result of any kind, for the viewer."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import xarray as xr
 
-from headscope.core.document import Document, Picture, Table, list_parts
+from headscope.core.document import Document, Picture, Section, Table, list_parts
+from headscope.core.errors import InputError
 from headscope.core.kind import find_kind
 from headscope.core.spec import entry_name
 from headscope.plotting import fonts
+from headscope.plotting.draw import draw
 from headscope.plotting.export import render
 from headscope.reporting.markup import full_caption
 from headscope.reporting.report import build_document
@@ -41,7 +43,20 @@ class ShownResult:
 
 def show_dataset(data: xr.Dataset) -> ShownResult:
     """Return what the kind of a result shows of it."""
-    return ShownResult(entry_name(type(find_kind(data))), build_document({"result": data}))
+    document = build_document({"result": data})
+    pictures = list_parts(document.sections, Picture)
+    return ShownResult(entry_name(type(find_kind(data))), document if pictures else _add_figure(document, data))
+
+
+def _add_figure(document: Document, data: xr.Dataset) -> Document:
+    """Return a report with the default figure of its result, where that can be drawn."""
+    try:
+        figure = draw(data)
+    except InputError:
+        return document
+    counts = [table.n for table in list_parts(document.sections, Table)]
+    picture = Picture("figure", "The result as hs.draw draws it.", figure, counts[0] if counts else "")
+    return replace(document, sections=[*document.sections, Section("Figure", [picture])])
 
 
 def _describe_table(table: Table) -> dict[str, Any]:
