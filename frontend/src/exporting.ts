@@ -4,6 +4,7 @@ import { csvLine } from "./format";
 import type { OpenView, Table, Viewer } from "./types";
 
 const EXPORT_RATIO = 2;
+const [WORDS, LINE] = [`12px ${FONT}`, 16];
 
 /** Give a file to the browser's downloads. */
 export function download(name: string, content: Blob): void {
@@ -63,19 +64,35 @@ export async function toPng(viewer: Viewer, view: OpenView, element: HTMLElement
   } finally {
     forceRatio(null);
     element.classList.remove("hs-whole");
+    const again = drawn();
     view.update();
+    await again;
   }
 }
 
+/** Text in lines that are no wider than `width`, as far as its words allow. */
+export function wrap(text: string, width: number, measure: (text: string) => number): string[] {
+  const lines: string[] = [];
+  for (const word of text.split(" ")) {
+    const longer = lines.length ? `${lines.at(-1)} ${word}` : word;
+    if (lines.length && measure(longer) <= width) lines[lines.length - 1] = longer;
+    else lines.push(word);
+  }
+  return lines;
+}
+
 function combineCanvases(viewer: Viewer, view: OpenView, element: HTMLElement): HTMLCanvasElement {
-  const [margin, top] = [16, 58];
+  const margin = 16;
   const frame = element.getBoundingClientRect();
   const picture = document.createElement("canvas");
   const canvases = [...element.querySelectorAll("canvas")];
   const width = Math.max(frame.width, ...canvases.map((canvas) => canvas.getBoundingClientRect().right - frame.left));
+  const context = picture.getContext("2d")!;
+  context.font = WORDS;
+  const lines = wrap(view.describe(), width, (text) => context.measureText(text).width);
+  const top = 42 + LINE * lines.length;
   picture.width = (width + 2 * margin) * EXPORT_RATIO;
   picture.height = (frame.height + top + margin) * EXPORT_RATIO;
-  const context = picture.getContext("2d")!;
   context.scale(EXPORT_RATIO, EXPORT_RATIO);
   context.fillStyle = viewer.palette.background;
   context.fillRect(0, 0, picture.width, picture.height);
@@ -83,8 +100,8 @@ function combineCanvases(viewer: Viewer, view: OpenView, element: HTMLElement): 
   context.font = `600 15px ${FONT}`;
   context.fillText(viewer.header.title, margin, 24, width);
   context.fillStyle = viewer.palette.quiet;
-  context.font = `12px ${FONT}`;
-  context.fillText(view.describe(), margin, 43, width);
+  context.font = WORDS;
+  lines.forEach((line, index) => context.fillText(line, margin, 43 + LINE * index));
   for (const canvas of canvases) {
     const box = canvas.getBoundingClientRect();
     if (box.width && box.height)

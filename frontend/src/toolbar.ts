@@ -1,9 +1,9 @@
 /** The controls above the picture. All of them are native; those that a view does not use are hidden. */
 import { make, makeButton, setOptions } from "./dom";
-import { longLabel } from "./heads";
+import { longLabel, shortLabel } from "./heads";
 import { sheetName } from "./pairs";
 import { MOST_TOKENS } from "./state";
-import type { Control, Sheet, State, View, Viewer } from "./types";
+import type { Control, Scalar, Sheet, State, View, Viewer } from "./types";
 
 const WINDOWS = [8, 16, 32, 64, 128, 256, 512, 1024];
 
@@ -119,7 +119,7 @@ export class Toolbar {
     setOptions(this.layer.select, labels(sheet.layers), String(state.layer));
     setOptions(this.head.select, labels(sheet.heads), String(state.head));
     const scalars = this.viewer.scalarNames().map((name) => this.viewer.scalar(name)!).filter((scalar) => this.viewer.fits(scalar));
-    const names = scalars.map((scalar) => [scalar.name, longLabel(scalar, scalar.lens !== state.lens)] as const);
+    const names = scalars.map((scalar) => [scalar.name, optionLabel(scalar, state.lens)] as const);
     setOptions(this.scalar.select, [["", "none"], ...names], scalars.some((scalar) => scalar.name === state.scalar) ? state.scalar : "");
     setOptions(this.sort.select, [["layer", "by layer"], ["scalar", "by the number"]], state.sort);
     setOptions(this.side.select, [["query", "attend to"], ["key", "are attended to by"]], state.side);
@@ -181,6 +181,12 @@ export class Toolbar {
 function isSplit(tokens: { word: number[] | null }): boolean {
   const words = (tokens.word ?? []).filter((word) => word >= 0);
   return new Set(words).size < words.length;
+}
+
+/** The label of a number, short enough for a select; its lens where it is not the chosen one. */
+function optionLabel(scalar: Scalar, lens: string): string {
+  const long = longLabel(scalar, scalar.lens !== lens);
+  return long.length > 40 ? longLabel({ ...scalar, label: shortLabel(scalar) }, scalar.lens !== lens) : long;
 }
 
 function labels(numbers: readonly number[]): (readonly [string, string])[] {

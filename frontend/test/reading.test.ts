@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { wrap } from "../src/exporting";
 import { barMarks, findBeyond } from "../src/format";
 import { findEnds, listCells, longLabel, tellMeasured, variableName } from "../src/heads";
 import { leastAlike } from "../src/pairs";
@@ -96,5 +97,11 @@ describe("the grid", () => {
     assert.equal(nextCell(layout, 11, [1, 0]), -1);
     assert.equal(nextCell(layout, 11, [0, 1]), 23);
     assert.equal(layout.cells[nextCell(layout, 3, [0, -1])], undefined);
+  });
+});
+
+describe("the words of a picture", () => {
+  it("are broken into lines", () => {
+    assert.deepEqual(wrap("one two three fourteen", 8, (text) => text.length), ["one two", "three", "fourteen"]);
   });
 });

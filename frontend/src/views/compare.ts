@@ -104,7 +104,7 @@ class Compare implements OpenView {
   }
 
   async table(): Promise<Table> {
-    return this.pictures.table(`${this.viewer.headName()} through ${this.panels.length} lenses.`);
+    return this.pictures.table(`${this.viewer.headName()} through ${this.lenses().length} lenses.`);
   }
 
   async svg(): Promise<string> {

@@ -386,6 +386,8 @@ class Head implements OpenView {
 
   async svg(): Promise<string> {
     const { viewer } = this;
+    this.pointed = null;
+    this.draw();
     const [heatWidth, heatHeight] = this.heat.layout?.total ?? [0, 0];
     const [linksWidth, linksHeight] = this.links.size();
     const [pictureWidth, pictureHeight] = viewer.sheet().picture ? this.picture.total() : [0, 0];
