@@ -281,6 +281,9 @@ def test_a_reload_shows_the_same_text_and_head_again(studio):
     expect(page.locator(".hs-title")).to_contain_text(WORDS)
     expect(page.locator(".hs-reading")).to_contain_text("L1H1")
     expect(find(page, "textbox", "Text")).to_have_value(WORDS)
+    find(page, "textbox", "Text").fill("the dog ran")
+    find(page, "button", "Look").click()
+    expect(page.locator(".hs-title")).to_contain_text("the dog ran")  # what the form says now, not what was kept
 
 
 def test_a_broken_stream_of_events_is_said_and_mended(studio):

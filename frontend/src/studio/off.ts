@@ -48,9 +48,9 @@ export class OffPanel {
     return { ...this.state, off: [...this.state.off] };
   }
 
-  /** Take over a state without telling anyone. */
-  write(state: Off): void {
-    this.state = { ...state, off: [...state.off] };
+  /** Take over a state without telling anyone; of a whole request, only what is of heads. */
+  write({ off, edit, showOff }: Off): void {
+    this.state = { off: [...off], edit, showOff };
     this.update();
   }
 

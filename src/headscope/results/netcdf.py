@@ -74,7 +74,7 @@ def _check_own(file: Any) -> None:
 
     for name in file:
         link = file.get(name, getlink=True)
-        item = None if isinstance(link, h5py.ExternalLink) else file[name]
+        item = file[name] if isinstance(link, h5py.HardLink) else None  # a soft link may lead through an external one
         if item is None or (isinstance(item, h5py.Dataset) and (item.external or item.is_virtual)):
             raise DamagedFile("It refers to other files.")
 
