@@ -55,6 +55,14 @@ WAIT = """() => new Promise((resolve, reject) => {
   };
   check();
 })"""
+SETTLE = f"""async () => {{
+  const [count, frame] = [{DRAWN}, () => new Promise(resolve => requestAnimationFrame(resolve))];
+  for (let before = 0; performance.now() < 6e4; await frame(), await frame()) {{
+    if (before && before === count()) return;
+    before = count();
+  }}
+  throw new Error('nothing was drawn');
+}}"""
 TABLE = """() => [...document.querySelectorAll('.hs-table tr')]
   .map(row => [...row.children].map(cell => cell.textContent))"""
 
@@ -77,12 +85,13 @@ class Shown:
     problems: list[str] = field(default_factory=list)
 
     def open(self, path: Path, **state: Any) -> "Shown":
-        """Open a file in a state of its address, and wait until it is drawn."""
+        """Open a file in a state of its address, and wait until it is drawn, and not drawn again for its size."""
         self.page.goto("about:blank")
         self.requests.clear()
         self.problems.clear()
         self.page.goto(f"{path.resolve().as_uri()}#{urlencode(state)}")
-        return self.wait(f"({DRAWN})() > 0")
+        self.page.evaluate(SETTLE)
+        return self
 
     def wait(self, condition: str) -> "Shown":
         """Wait until an expression is true; `wait_for_function` would evaluate it, which the page forbids."""
