@@ -240,7 +240,7 @@ def test_a_result_that_becomes_a_link_after_it_was_found_is_not_opened(live, fol
     assert "leads out of the folder of this studio" in answers[0].error
 
 
-@pytest.mark.parametrize("kind", ["storage", "link", "virtual"])
+@pytest.mark.parametrize("kind", ["storage", "link", "soft link", "virtual"])
 def test_a_result_whose_content_is_in_another_file_is_not_opened(live, folder, outside, kind):
     secret = outside / "secret"
     secret.write_bytes(b"a secret" * 1000)
@@ -253,6 +253,9 @@ def test_a_result_whose_content_is_in_another_file_is_not_opened(live, folder, o
             file.create_dataset("entropy", shape, kind_of_numbers, external=[(str(secret), 0, h5py.h5f.UNLIMITED)])
         elif kind == "link":
             file["entropy"] = h5py.ExternalLink(str(outside / "heads.nc"), "/entropy")
+        elif kind == "soft link":
+            file["group/entropy"] = h5py.ExternalLink(str(outside / "heads.nc"), "/entropy")
+            file["entropy"] = h5py.SoftLink("/group/entropy")
         else:
             layout = h5py.VirtualLayout(shape, kind_of_numbers)
             layout[...] = h5py.VirtualSource(str(outside / "heads.nc"), "entropy", shape)
