@@ -1,6 +1,7 @@
 /** What leaves the viewer: pictures, numbers, the Python lines, and a link. */
 import { FONT, forceRatio } from "./canvas";
 import { csvLine } from "./format";
+import { decodeBase64 } from "./page";
 import type { OpenView, Table, Viewer } from "./types";
 
 const EXPORT_RATIO = 2;
@@ -58,9 +59,7 @@ export async function toPng(viewer: Viewer, view: OpenView, element: HTMLElement
     await wait;
     element.classList.add("hs-whole"); // nothing scrolls
     const picture = view.png ? await view.png() : combineCanvases(viewer, view, element);
-    return await new Promise((resolve, reject) =>
-      picture.toBlob((blob) => (blob ? resolve(blob) : reject(new Error("the browser made no picture"))), "image/png"),
-    );
+    return encodePng(picture);
   } finally {
     forceRatio(null);
     element.classList.remove("hs-whole");
@@ -79,6 +78,13 @@ export function wrap(text: string, width: number, measure: (text: string) => num
     else lines.push(word);
   }
   return lines;
+}
+
+/** A canvas as PNG, at once: `toBlob` waits for idle time, which may take seconds. */
+function encodePng(picture: HTMLCanvasElement): Blob {
+  const [kind, text] = picture.toDataURL("image/png").split(",");
+  if (!kind?.startsWith("data:image/png") || !text) throw new Error("the browser made no picture");
+  return new Blob([decodeBase64(text)], { type: "image/png" });
 }
 
 function combineCanvases(viewer: Viewer, view: OpenView, element: HTMLElement): HTMLCanvasElement {
