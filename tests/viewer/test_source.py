@@ -8,7 +8,7 @@ import pytest
 import torch
 import xarray as xr
 from PIL import Image
-from transformers import ViTImageProcessorPil
+from transformers import GPT2LMHeadModel, ViTImageProcessorPil
 
 import headscope as hs
 from headscope.core.errors import InputError, UnknownName
@@ -232,6 +232,14 @@ def test_lines_of_edited_pruned_and_averaged_maps_say_so():
     assert "hs.view(trace, 'raw').mean('head')" in lines
     named = make_source({"base": hs.view(hs.capture(model, TEXT), "raw")}).header()["sheets"][0]["python"]
     assert "# network: the BertModel of 'base'" in named
+
+
+def test_lines_name_the_target_and_generated_tokens():
+    model = hs.load(GPT2LMHeadModel(network("gpt2").config).eval(), tokenizer=tiny("gpt2").tokenizer)
+    traces = hs.capture(model, TEXT, target="predicted"), hs.generate(model, TEXT, max_new_tokens=1)
+    lines = [make_source(hs.view(trace, "raw")).header()["sheets"][0]["python"] for trace in traces]
+    assert f"hs.capture(model, {TEXT!r}, target='predicted')" in lines[0]
+    assert f"hs.generate(model, {TEXT!r}, max_new_tokens=1)" in lines[1]
 
 
 def test_a_file_of_maps_is_shown(maps, tmp_path):

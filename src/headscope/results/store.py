@@ -57,8 +57,8 @@ def save(options: SaveOptions) -> Path:
     .png or .html. A model is written to a folder that `hs.load` reads, also one that `hs.prune` made smaller. A list
     of examples is written as .jsonl, which `hs.read` reads.
 
-    As .html, whatever `hs.show` shows is the viewer, such as Maps, a Trace, a Dataset, or several in a list or dict: one
-    page that opens without a server and connects to nothing.
+    As .html, whatever `hs.show` shows is the viewer, such as Maps, a Trace, a Dataset, or several in a list or dict:
+    one page that opens without a server and connects to nothing.
 
     Maps, or a list of Maps of the same texts, are written as `maps.to_dataset()` with their provenance: the lens, the
     model, the version, and hashes of the weights, the tokenizer, the config and the texts.

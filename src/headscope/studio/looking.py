@@ -153,8 +153,11 @@ def _look_at(model: "Model", request: LookRequest, limits: Limits, result: LookR
     result.weights += size.weights * len(request.lenses) * (2 if request.off and request.show_off else 1)
     maps = _view_all(model, request, result)
     if request.off and request.show_off:
-        with edited(model, request.edit_spec) as changed:
-            maps += _view_all(changed, request, result)
+        try:
+            with edited(model, request.edit_spec) as changed:
+                maps += _view_all(changed, request, result)
+        except InputError as error:  # heads that only the other model has
+            result.messages.append(f"{model.spec} has no such heads. {error}")
     return list(maps)
 
 
@@ -253,8 +256,11 @@ def predict_all(model: "Model", request: LookRequest, limits: Limits) -> dict[st
     answer["note"] = HEADLESS.format(model=model.spec) if before.kind == "vector" else ""
     if not request.off:
         return answer
-    with edited(model, request.edit_spec) as changed:
-        after = predict(changed, request.example)
+    try:
+        with edited(model, request.edit_spec) as changed:
+            after = predict(changed, request.example)
+    except InputError as error:  # heads that only the other model has
+        return answer | {"note": f"{model.spec} has no such heads. {error}"}
     answer |= {"rows": compare_predictions(before, after, TOP), "edit": request.edit_spec}
     return answer | ({"cosine": cosine(before, after)} if before.kind == "vector" else {})
 

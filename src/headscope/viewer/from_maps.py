@@ -73,7 +73,7 @@ def make_map_sheet(maps: Sequence[Maps], example: int, name: str | None = None) 
         picture=_read_picture(item.columns, len(columns)),
         lenses=lenses,
         scalars=[scalar for each, lens in zip(maps, lenses, strict=True) for scalar in _scalars(each, example, lens)],
-        python=_python_lines(maps, item, name, len(columns) if whole > len(columns) else None),
+        python=_python_lines(maps, item, name, whole, len(columns)),
         facts=dict(source),
         messages=_list_messages(first, example, whole, len(columns)),
     )
@@ -219,18 +219,26 @@ def _read_picture(columns: Mapping[str, Any], keys: int) -> PatchPicture | None:
     return PatchPicture(pixels, rows, across, row.tolist(), column.tolist())
 
 
-def _python_lines(maps: Sequence[Maps], item: Example, name: str | None, length: int | None) -> str:
-    """Return the lines that make these maps again; what they are made of is named where no line can make it."""
+def _python_lines(maps: Sequence[Maps], item: Example, name: str | None, whole: int, shown: int) -> str:
+    """Return the lines that make these maps again; what they are made of is named where no line can make it.
+
+    `whole` is the number of tokens of the text, `shown` that of keys: fewer where it was truncated, more where
+    tokens were generated.
+    """
     views = f"maps = [{', '.join(map(_view_call, maps))}]"
-    model = "" if maps[0].source is None else str(maps[0].source.facts.get("model") or "")
+    facts = {} if maps[0].source is None else maps[0].source.facts
+    model = str(facts.get("model") or "")
     if not model:
         return f"import headscope as hs\n\n# trace: the one that is shown\n{views}\n"
     is_picture = "picture" in item.columns
     words = ["image"] if is_picture else [repr(item.text), *([repr(item.pair)] if item.pair else [])]
     words += [f"site={maps[0].site!r}"] if maps[0].site != "self" else []
-    words += [] if length is None else [f"max_length={length}"]
+    words += [f"max_length={shown}"] if whole > shown else []
+    words += [f"target={facts['target']!r}"] if "target" in facts else []
+    words += [f"max_new_tokens={max(1, shown - whole)}"] if "generated" in item.columns else []
+    verb = "generate" if "generated" in item.columns else "capture"
     load, indent = _load_lines(model, name, "processor" if is_picture else "tokenizer")
-    trace = f"{indent}trace = hs.capture(model, {', '.join(words)}){'  # image: the one that is shown' * is_picture}"
+    trace = f"{indent}trace = hs.{verb}(model, {', '.join(words)}){'  # image: the one that is shown' * is_picture}"
     return f"import headscope as hs\n\n{load}\n{trace}\n{views}\n"
 
 
