@@ -35,7 +35,7 @@ function isTyping(event: KeyboardEvent): boolean {
   if (target instanceof HTMLTextAreaElement || target instanceof HTMLSelectElement) return true;
   if (!(target instanceof HTMLInputElement)) {
     const pressed = event.key === "Enter" || event.key === " ";
-    if (isMove(event) && target instanceof HTMLElement && target.closest("[role=region]")) return true; // scrolls
+    if (isMove(event) && target instanceof HTMLElement && target.closest(".hs-table, .hs-scroll")) return true; // scrolls
     return pressed && target instanceof HTMLElement && target.matches("button, summary, a");
   }
   if (target.type === "checkbox") return event.key === " ";
