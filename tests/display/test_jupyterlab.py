@@ -218,7 +218,9 @@ class TestViewer:
             lab.page.keyboard.press(key)
         lab.wait(f"{READING}.startsWith('L3H6, effective: ')")
         asked = "(viewer.layer, viewer.head, viewer.token, viewer.lens, viewer.view)"
-        assert lab.ask_python("", asked) == "(3, 6, 5, 'effective', 'head')"
+        expected = "(3, 6, 5, 'effective', 'head')"
+        known = (lab.ask_python("", asked) for _ in range(30))  # the browser sends a choice when the kernel is idle
+        assert expected in known, lab.ask_python("", asked)
         assert lab.page.locator(".jp-Cell").count() == cells
 
     def test_a_saved_notebook_holds_a_picture(self, lab):
