@@ -1,6 +1,5 @@
 """The folder of an atlas: a page that opens from a disk or a web server, and one file a head, loaded on demand."""
 
-import html
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -21,35 +20,15 @@ from headscope.head_atlas.sparse import UNIT
 from headscope.results.store import save
 from headscope.version import __version__
 from headscope.viewer.from_dataset import read_scalars
-from headscope.viewer.page import hash_source, read_static, script_element, to_json
+from headscope.viewer.page import make_head, read_static, script_element, to_json
 from headscope.viewer.sheet import Scalar
 
 FORMAT = 1
 
-POLICY = (
-    "default-src 'none'; script-src '{script}' 'self' file:; style-src '{style}'; img-src data: blob:; "
-    "base-uri 'none'; form-action 'none'"
-)
-"""Content security policy: this script and style, the files of heads beside the page, and no connection at all.
+FILES = " 'self' file:"
+"""Scripts that the page may load beside its own: the files of heads.
 
 Of a page on a disk, `file:` is what 'self' is of a page from a server: not every browser takes 'self' for it.
-"""
-
-PAGE = """<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="{policy}">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<title>{title}</title>
-<style>{style}</style>
-</head>
-<body class="headscope-page">
-<div id="headscope-root"><noscript>This page draws the heads of a model and needs JavaScript.</noscript></div>
-{header}<script type="module">{script}</script>
-</body>
-</html>
 """
 
 
@@ -131,15 +110,9 @@ def write_atlas(content: AtlasContent, header: Mapping[str, Any], folder: Path) 
 
 def make_page(header: Mapping[str, Any]) -> str:
     """Return the page: the viewer and the header of the atlas."""
-    script, style = (read_static(name) for name in ("viewer.js", "viewer.css"))
-    policy = POLICY.format(script=hash_source(script), style=hash_source(style))
-    return PAGE.format(
-        policy=html.escape(policy),
-        title=html.escape(str(header["title"])),
-        style=style,
-        header=script_element("application/json", "headscope-atlas", to_json(header)),
-        script=script,
-    )
+    content = script_element("application/json", "headscope-atlas", to_json(header))
+    script = f'<script type="module">{read_static("viewer.js")}</script>'
+    return f"{make_head(str(header['title']), FILES)}{content}{script}\n</body>\n</html>\n"
 
 
 def to_script(value: Any) -> str:

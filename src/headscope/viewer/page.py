@@ -23,7 +23,7 @@ GZIP_LEVEL = 1
 GZIP_WINDOW = 31  # the largest window, with gzip's header
 
 POLICY = (
-    "default-src 'none'; script-src '{script}'; style-src '{style}'; img-src data: blob:; "
+    "default-src 'none'; script-src '{script}'{more}; style-src '{style}'; img-src data: blob:; "
     "base-uri 'none'; form-action 'none'"
 )
 """Content security policy: only this script and this style, pictures of the page itself, and no connection at all."""
@@ -55,19 +55,29 @@ def write_viewer_page(source: Source, path: Path) -> None:
     """
     header = source.header()
     _check_size(header)
-    script, style = (read_static(name) for name in ("viewer.js", "viewer.css"))
-    policy = POLICY.format(script=hash_source(script), style=hash_source(style))
     with path.open("w", encoding="utf-8", newline="\n") as file:
-        file.write(HEAD.format(policy=html.escape(policy), title=_write_title(header), style=style))
+        file.write(make_head(header["title"]))
         file.write(script_element("application/json", "headscope-header", to_json(header)))
-        file.write(f'<script type="module" async>{script}</script>\n')
+        file.write(f'<script type="module" async>{read_static("viewer.js")}</script>\n')
         for element, names in list_elements(header):
             file.write(_write_element(element, [source.block(name) if name else b"" for name in names]))
         file.write('<template id="headscope-end"></template>\n</body>\n</html>\n')
 
 
-def _write_title(header: dict[str, Any]) -> str:
-    return html.escape(HALF_CHARACTERS.sub("\N{REPLACEMENT CHARACTER}", header["title"]))
+def make_head(title: str, more: str = "") -> str:
+    """Return the beginning of a page with the viewer's style; its policy allows the viewer's script.
+
+    Parameters
+    ----------
+    title
+        Title of the page.
+    more
+        Further sources of scripts.
+    """
+    script, style = (read_static(name) for name in ("viewer.js", "viewer.css"))
+    policy = POLICY.format(script=hash_source(script), style=hash_source(style), more=more)
+    known = HALF_CHARACTERS.sub("\N{REPLACEMENT CHARACTER}", title)
+    return HEAD.format(policy=html.escape(policy), title=html.escape(known), style=style)
 
 
 def read_static(name: str) -> str:
