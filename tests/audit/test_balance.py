@@ -32,6 +32,7 @@ def test_no_cue_of_a_balanced_part_of_arct_is_off_chance(split):
     assert [ids.index(example.id) for example in balanced] == sorted(ids.index(example.id) for example in balanced)
 
 
+@pytest.mark.filterwarnings("ignore:.*are left, and the largest gain")  # of few examples, for some seeds
 @settings(max_examples=15, deadline=None)
 @given(st.integers(0, 1000), st.integers(2, 3))
 def test_no_cue_of_a_balanced_part_of_random_texts_is_off_chance(seed, classes):

@@ -36,6 +36,7 @@ def reopen(folder):
 
 CALLS = {
     "ablate": lambda _: hs.ablate(classifier(), labeled(4), sets=["L0H0"], **QUIET),
+    "atlas": lambda folder: hs.atlas(tiny("bert"), TEXTS, statistics=["entropy"], out=folder / "atlas", **QUIET),
     "average_heads": lambda _: hs.average_heads(tiny("bert"), TEXTS),
     "cluster": lambda _: hs.cluster(head_distances(), permutations=9),
     "compare": lambda _: hs.compare(measured(), measured(seed=1), variable="entropy"),

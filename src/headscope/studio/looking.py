@@ -156,7 +156,9 @@ def _look_at(model: "Model", request: LookRequest, limits: Limits, result: LookR
         try:
             with edited(model, request.edit_spec) as changed:
                 maps += _view_all(changed, request, result)
-        except InputError as error:  # heads that only the other model has
+        except InputError as error:
+            if len(request.models) == 1:
+                raise
             result.messages.append(f"{model.spec} has no such heads. {error}")
     return list(maps)
 
@@ -259,8 +261,10 @@ def predict_all(model: "Model", request: LookRequest, limits: Limits) -> dict[st
     try:
         with edited(model, request.edit_spec) as changed:
             after = predict(changed, request.example)
-    except InputError as error:  # heads that only the other model has
-        return answer | {"note": f"{model.spec} has no such heads. {error}"}
+    except InputError as error:
+        if len(request.models) == 1:
+            raise
+        return answer | {"note": f"{model.spec} has no such heads. {error}"}  # but the other model may
     answer |= {"rows": compare_predictions(before, after, TOP), "edit": request.edit_spec}
     return answer | ({"cosine": cosine(before, after)} if before.kind == "vector" else {})
 
