@@ -11,7 +11,7 @@ class ShownOnce:
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, Any]:
         """Return what is displayed, by its mime type."""
-        raise NotImplementedError
+        raise NotImplementedError  # not an abstract method: widgets have a metaclass of their own
 
     def show_now(self) -> None:
         """Display it here, and not again as the value of the same cell."""

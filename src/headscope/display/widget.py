@@ -54,15 +54,15 @@ class ViewerWidget(ShownOnce, anywidget.AnyWidget):  # type: ignore[misc, name-d
         super().__init__(header=source.header(), **states.make_state(source.header(), options or ViewerOptions()))
         self.on_msg(self._answer)
 
-    @traitlets.default("_esm")  # type: ignore[untyped-decorator]
+    @traitlets.default("_esm")  # type: ignore[untyped-decorator]  # of an extra
     def _read_script(self) -> str:
         return read_static("viewer.js")
 
-    @traitlets.default("_css")  # type: ignore[untyped-decorator]
+    @traitlets.default("_css")  # type: ignore[untyped-decorator]  # of an extra
     def _read_style(self) -> str:
         return read_static("viewer.css")
 
-    @traitlets.validate("sheet", "view", "lens", "layer", "head", "token")  # type: ignore[untyped-decorator]
+    @traitlets.validate("sheet", "view", "lens", "layer", "head", "token")  # type: ignore[untyped-decorator]  # of an extra
     def _check(self, proposal: dict[str, Any]) -> Any:
         """Return what was chosen, as it is stored; raise an InputError for what is not in the source."""
         name, value = proposal["trait"].name, proposal["value"]
@@ -83,7 +83,7 @@ class ViewerWidget(ShownOnce, anywidget.AnyWidget):  # type: ignore[misc, name-d
                 return states.check_token(self.header, self.sheet, value)
         return states.check_label(self.header, self.sheet, name, value)
 
-    @traitlets.observe("sheet")  # type: ignore[untyped-decorator]
+    @traitlets.observe("sheet")  # type: ignore[untyped-decorator]  # of an extra
     def _keep_known(self, _: Any) -> None:
         """Choose the first lens, layer or head of another sheet where it does not have the one that was chosen."""
         for name in ("lens", "layer", "head", "token"):
