@@ -24,7 +24,7 @@ from headscope.results.summarize import axis_label
 from headscope.viewer.encode import Array
 from headscope.viewer.sheet import LensMaps, PatchPicture, Scalar, Sheet, TokenRow
 
-STATISTICS = ("entropy", "distance", "peak", "special_tokens")
+STATISTICS = ("entropy", "distance", "peak")
 """Numbers by head that the viewer offers of any maps, where they can be measured on one example."""
 
 SHOWN_DIAGNOSTICS = ("share", "rank", "null", "residual", "at_bound", "same_for_sources")
@@ -59,7 +59,7 @@ def make_map_sheet(maps: Sequence[Maps], example: int, name: str | None = None) 
     item = first.examples[example]
     same = first.keys is first.queries or _read_tokens(first.keys, example) == _read_tokens(first.queries, example)
     lenses = [_read_lens(each, example, rows, columns, _unique_name(maps, index)) for index, each in enumerate(maps)]
-    whole = _count_tokens(first, item)
+    text_tokens = _count_tokens(first, item)
     return Sheet(
         model=name or str(source.get("model") or "model"),
         site=first.site,
@@ -73,9 +73,9 @@ def make_map_sheet(maps: Sequence[Maps], example: int, name: str | None = None) 
         picture=_read_picture(item.columns, len(columns)),
         lenses=lenses,
         scalars=[scalar for each, lens in zip(maps, lenses, strict=True) for scalar in _scalars(each, example, lens)],
-        python=_python_lines(maps, item, name, whole, len(columns)),
+        python=_python_lines(maps, item, name, text_tokens, len(columns)),
         facts=dict(source),
-        messages=_list_messages(first, example, whole, len(columns)),
+        messages=_list_messages(first, example, text_tokens, len(columns)),
     )
 
 
@@ -87,17 +87,19 @@ def _count_tokens(maps: Maps, item: Example) -> int:
     return count(item.text, item.pair if maps.site == "self" else None) or 0
 
 
-def _list_messages(maps: Maps, example: int, whole: int, shown: int) -> list[str]:
+def _list_messages(maps: Maps, example: int, text_tokens: int, shown_tokens: int) -> list[str]:
     """Return what is not shown: other examples, and tokens that were truncated."""
-    found = []
+    messages = []
     if len(maps.examples) > 1:
-        found.append(
+        messages.append(
             f"These maps are of {len(maps.examples)} examples; the one at position {example} is shown. "
             "For another, choose it first: maps.sel(example=…)."
         )
-    if whole > shown:
-        found.append(f"The text was truncated: it has {whole:,} tokens, of which the model read {shown:,}.")
-    return found
+    if text_tokens > shown_tokens:
+        messages.append(
+            f"The text was truncated: it has {text_tokens:,} tokens, of which the model read {shown_tokens:,}."
+        )
+    return messages
 
 
 def _read_tokens(tokens: Tokens, example: int) -> TokenRow:
@@ -219,11 +221,11 @@ def _read_picture(columns: Mapping[str, Any], keys: int) -> PatchPicture | None:
     return PatchPicture(pixels, rows, across, row.tolist(), column.tolist())
 
 
-def _python_lines(maps: Sequence[Maps], item: Example, name: str | None, whole: int, shown: int) -> str:
+def _python_lines(maps: Sequence[Maps], item: Example, name: str | None, text_tokens: int, shown_tokens: int) -> str:
     """Return the lines that make these maps again; what they are made of is named where no line can make it.
 
-    `whole` is the number of tokens of the text, `shown` that of keys: fewer where it was truncated, more where
-    tokens were generated.
+    The text has `text_tokens`; of `shown_tokens` keys there are fewer where it was truncated, and more where tokens
+    were generated.
     """
     views = f"maps = [{', '.join(map(_view_call, maps))}]"
     facts = {} if maps[0].source is None else maps[0].source.facts
@@ -233,9 +235,9 @@ def _python_lines(maps: Sequence[Maps], item: Example, name: str | None, whole: 
     is_picture = "picture" in item.columns
     words = ["image"] if is_picture else [repr(item.text), *([repr(item.pair)] if item.pair else [])]
     words += [f"site={maps[0].site!r}"] if maps[0].site != "self" else []
-    words += [f"max_length={shown}"] if whole > shown else []
+    words += [f"max_length={shown_tokens}"] if text_tokens > shown_tokens else []
     words += [f"target={facts['target']!r}"] if "target" in facts else []
-    words += [f"max_new_tokens={max(1, shown - whole)}"] if "generated" in item.columns else []
+    words += [f"max_new_tokens={max(1, shown_tokens - text_tokens)}"] if "generated" in item.columns else []
     verb = "generate" if "generated" in item.columns else "capture"
     load, indent = _load_lines(model, name, "processor" if is_picture else "tokenizer")
     trace = f"{indent}trace = hs.{verb}(model, {', '.join(words)}){'  # image: the one that is shown' * is_picture}"
