@@ -23,7 +23,8 @@ export class PageSource implements Source {
     const offsets = (found.dataset["offsets"] ?? "").split(" ").map(Number);
     const [start, end] = [offsets[part], offsets[part + 1]];
     if (start === undefined || end === undefined || start === end) throw new Error(`The page holds no block ${name}.`);
-    return inflate(decodeBase64((found.textContent ?? "").slice(start, end)));
+    const bytes = await inflate(decodeBase64((found.textContent ?? "").slice(start, end)));
+    return joinPlanes(bytes, Number(found.dataset["width"] ?? 1));
   }
 
   /** An element, waited for while the page is still being read. */
@@ -53,4 +54,15 @@ export function decodeBase64(text: string): Uint8Array<ArrayBuffer> {
 export function inflate(bytes: Uint8Array<ArrayBuffer>): Promise<ArrayBuffer> {
   const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
   return new Response(stream).arrayBuffer();
+}
+
+/** Numbers of some bytes, of which the page keeps all first bytes, then all second ones, and so on. */
+export function joinPlanes(planes: ArrayBuffer, width: number): ArrayBuffer {
+  if (width === 1) return planes;
+  const from = new Uint8Array(planes);
+  const bytes = new Uint8Array(from.length);
+  const count = from.length / width;
+  for (let plane = 0; plane < width; plane++)
+    for (let i = 0; i < count; i++) bytes[i * width + plane] = from[plane * count + i]!;
+  return bytes.buffer;
 }

@@ -15,10 +15,14 @@ import headscope as hs
 from headscope.core.errors import InputError, OutputError
 from headscope.viewer import page
 from headscope.viewer.encode import decode_weights
+from headscope.viewer.source import make_source
 from tests.models import tiny
 
 TEXT = "the cat sat on a mat and then it slept"
-ELEMENT = re.compile(r'<script type="application/octet-stream" id="([^"]+)" data-offsets="([\d ]+)">([^<]*)</script>')
+ELEMENT = re.compile(
+    r'<script type="application/octet-stream" id="([^"]+)" data-offsets="([\d ]+)"(?: data-width="(\d)")?>'
+    r"([^<]*)</script>"
+)
 
 
 @pytest.fixture(scope="module")
@@ -35,11 +39,17 @@ def text(maps, tmp_path_factory):
 def read_elements(text):
     """Return the blocks of each element, as the browser cuts them out."""
     blocks = {}
-    for name, offsets, content in ELEMENT.findall(text):
+    for name, offsets, width, content in ELEMENT.findall(text):
         places = list(map(int, offsets.split()))
         pieces = [content[start:end] for start, end in pairwise(places)]
-        blocks[name] = [gzip.decompress(b64decode(piece)) if piece else None for piece in pieces]
+        blocks[name] = [read_piece(piece, int(width or 1)) if piece else None for piece in pieces]
     return blocks
+
+
+def read_piece(piece, width):
+    planes = gzip.decompress(b64decode(piece))
+    count = len(planes) // width
+    return bytes(planes[plane * count + number] for number in range(count) for plane in range(width))
 
 
 def read_header(text):
@@ -57,8 +67,28 @@ def test_every_map_is_in_the_page(text, maps):
             np.testing.assert_allclose(weights, expected, atol=5e-4)
 
 
+@pytest.mark.parametrize(("codec", "width"), [("sqrt8", ""), ("float16", "2"), ("float32", "4")])
+def test_a_page_holds_the_bytes_that_the_source_gives_in_every_codec(maps, tmp_path, codec, width):
+    source = make_source(maps, codec=codec)
+    page.write_viewer_page(source, tmp_path / "page.html")
+    text = (tmp_path / "page.html").read_text(encoding="utf-8")
+    for layer, head in np.ndindex(2, 4):
+        assert read_elements(text)[f"0/1/map/{layer}"][head] == source.block(f"0/1/map/{layer}/{head}")
+    assert {found[2] for found in ELEMENT.findall(text) if "/map/" in found[0]} == {width}
+    assert {found[2] for found in ELEMENT.findall(text) if "/thumbs" in found[0]} == {""}
+
+
+def test_last_digits_that_are_noise_do_not_spoil_the_code_of_exponents():
+    rng = np.random.default_rng(0)
+    weights = rng.dirichlet(np.full(128, 0.3), 128).astype("<f2").tobytes()
+    high, low = weights[1::2], weights[::2]
+    together = len(page.compress_numbers(weights, 1))
+    assert len(page.compress_numbers(weights, 2)) < 0.95 * together
+    assert gzip.decompress(page.compress_numbers(weights, 2)) == low + high
+
+
 def test_thumbnails_come_before_all_maps(text):
-    names = [name for name, _, _ in ELEMENT.findall(text)]
+    names = [name for name, _, _, _ in ELEMENT.findall(text)]
     assert names[:2] == ["0/0/thumbs", "0/1/thumbs"]
     assert text.index('<script type="module" async>') < text.index('id="0/0/thumbs"')
 
