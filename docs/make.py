@@ -29,6 +29,7 @@ from pages import (
     pruning_page,
     rollout_page,
     training_page,
+    viewer_page,
     words_page,
 )
 
@@ -133,6 +134,7 @@ GENERATORS: dict[str, Callable[[], Generated]] = {
     "capture": lambda: fill_page(DOCS / "capture.md", {"families": make_family_table()}),
     "edits": lambda: fill_page(DOCS / "edits.md", {"measured": describe_edits()}),
     "words": lambda: fill_page(DOCS / "words.md", {"tagger": words_page.table()}),
+    "viewer": lambda: fill_page(DOCS / "viewer.md", {"beside": viewer_page.table()}),
     "rollout_and_flow": make_rollout_and_flow,
     "clusters": make_clusters,
     "ablation": lambda: fill_page(DOCS / "ablation.md", {"cost": ablation_page.table()}),
