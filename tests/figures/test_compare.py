@@ -21,11 +21,11 @@ def test_three_panels_share_one_symmetric_scale():
     assert low == -high
 
 
-def test_the_third_panel_is_the_difference():
-    raw, effective, difference = (
-        panel.images[0].get_array() for panel in panels(draw(dataset(shares=SHARES), "compare"))
-    )
-    assert np.allclose(raw - effective, difference)
+def test_the_third_panel_is_what_the_lens_adds_to_raw_attention():
+    figure = draw(dataset(shares=SHARES), "compare")
+    raw, effective, difference = (panel.images[0].get_array() for panel in panels(figure))
+    assert np.allclose(effective - raw, difference)
+    assert [panel.get_title() for panel in panels(figure)] == ["raw", "effective", "effective − raw"]
 
 
 def test_the_head_that_changes_most_is_chosen_and_the_title_says_so():
@@ -82,11 +82,11 @@ def of_model(data, name):
 def test_two_models_are_compared_under_their_names():
     first, second = dataset(), dataset().assign(weights=dataset()["weights"] ** 2)
     figure = draw([of_model(first, "bert"), of_model(second, "roberta")], "compare", layer=1, head=0)
-    titles = ["raw, bert", "raw, roberta", "raw, bert − raw, roberta"]
+    titles = ["raw, bert", "raw, roberta", "raw, roberta − raw, bert"]
     assert [" ".join(panel.get_title().split()) for panel in panels(figure)] == titles
     assert figure.get_suptitle().strip() == "L1H0"
     named = draw({"before": first.isel(lens=[0]), "after": second.isel(lens=[0])}, "compare")
-    assert [panel.get_title() for panel in panels(named)] == ["before", "after", "before − after"]
+    assert [panel.get_title() for panel in panels(named)] == ["before", "after", "after − before"]
 
 
 def test_two_texts_are_compared_with_their_own_tokens_and_without_a_difference():

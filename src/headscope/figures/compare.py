@@ -14,7 +14,7 @@ from headscope.plotting.panels import PanelGrid, open_grid
 
 @dataclass(frozen=True)
 class Compare(Figure):
-    """Two maps of one head and their difference, all on one scale: two lenses, two models or two texts.
+    """Two maps of one head and the second minus the first, all on one scale: two lenses, two models or two texts.
 
     The first is the lens `raw`, or else the first of the data; `lens` selects the other where there are several.
     Without `layer` and `head` it shows the head that changes most. Where the maps are equal it draws one of them and
@@ -76,8 +76,8 @@ def _make_panels(sides: list[xr.Dataset]) -> dict[str, xr.Dataset]:
     maps = [selection.visible_weights(side) for side in sides]
     if np.allclose(maps[0], maps[1], atol=1e-6, equal_nan=True):  # float32 weights
         return {"": second}
-    difference = second.assign(weights=(second["weights"].dims, maps[0] - maps[1]))
-    return {names[0]: first, names[1]: second, f"{names[0]} − {names[1]}": difference}
+    difference = second.assign(weights=(second["weights"].dims, maps[1] - maps[0]))
+    return {names[0]: first, names[1]: second, f"{names[1]} − {names[0]}": difference}
 
 
 def _same_tokens(first: xr.Dataset, second: xr.Dataset) -> bool:
