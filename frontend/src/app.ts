@@ -1,7 +1,7 @@
 /** The list of views, and the page around them: title, tabs, toolbar, reading, table, export and help. */
 import { coalesce, make, makeButton } from "./dom";
 import { copyText, download, fileName, toCsv, toPng } from "./exporting";
-import { count as countOf, formatNumber } from "./format";
+import { count as countOf, formatNumber, keepTogether } from "./format";
 import { makeHelp } from "./help";
 import { handleKey } from "./keyboard";
 import { defaultState, parseFragment, toFragment } from "./state";
@@ -221,7 +221,7 @@ class App {
   }
 
   private showReading(text: string | null): void {
-    const shown = text ?? this.open?.opened.describe() ?? "";
+    const shown = keepTogether(text ?? this.open?.opened.describe() ?? "");
     if (this.reading.textContent !== shown) this.reading.textContent = shown;
   }
 

@@ -2,23 +2,17 @@
 import { parseHex, textOn } from "./colors";
 import { make, makeButton } from "./dom";
 import { count } from "./format";
-import { classCounts, classLetters, type Filter, type HeadCell, listCells, makeFilter } from "./heads";
+import { classCounts, classLetters, type Filter, formatFilter, type HeadCell, listCells, makeFilter, parseFilter } from "./heads";
 import type { Scalar, Viewer } from "./types";
 
-const filters = new WeakMap<Viewer, { of: string; filter: Filter }>();
-
-/** The filter of a number; all heads where another number was filtered last. */
+/** The filter of a number. */
 export function filterOf(viewer: Viewer, scalar: Scalar): Filter {
-  const kept = filters.get(viewer);
-  return kept?.of === keyOf(viewer, scalar) ? kept.filter : { kind: "all" };
+  return parseFilter(viewer.state.filter, scalar, viewer.sheet().layers);
 }
 
+/** Show the heads that pass a filter of a number. */
 export function setFilter(viewer: Viewer, scalar: Scalar, filter: Filter): void {
-  filters.set(viewer, { of: keyOf(viewer, scalar), filter });
-}
-
-function keyOf(viewer: Viewer, scalar: Scalar): string {
-  return `${viewer.state.sheet} ${scalar.name} ${scalar.lens}`;
+  viewer.set({ scalar: scalar.name, filter: formatFilter(filter, viewer.sheet().layers) });
 }
 
 /** A function that says whether a cell is shown. */

@@ -86,6 +86,11 @@ export function formatScalar(scalar: Scalar, value: number | null, digits = 3): 
   return scalar.classes ? (scalar.classes[value] ?? "–") : formatNumber(value, digits);
 }
 
+/** A sentence whose numbers keep their unit, and differences their sign, on one line. */
+export function keepTogether(text: string): string {
+  return text.replace(/ %/g, "\u00a0%").replace(/\b([nN]) = (?=\d)/g, "$1\u00a0=\u00a0").replace(/ − /g, "\u00a0−\u00a0");
+}
+
 /** A token in quotes, short enough for a sentence. */
 export function quote(text: string, longest = 28): string {
   const shown = text.length > longest ? `${text.slice(0, longest - 1)}…` : text;

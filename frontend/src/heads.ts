@@ -16,6 +16,30 @@ export type Filter =
   | { kind: "highest" | "lowest" | "nonzero" }
   | { kind: "class"; index: number; layer: number | null };
 
+const FILTER = /^(?:highest|lowest|nonzero|class-(\d{1,3})(?:-layer-(\d{1,4}))?)$/;
+
+/** Whether a text is a filter as `formatFilter` writes it. */
+export function isFilter(text: string): boolean {
+  return FILTER.test(text);
+}
+
+/** A filter as the state holds it, with the label of its layer: "", "highest", "class-2" or "class-2-layer-5". */
+export function formatFilter(filter: Filter, layers: readonly number[]): string {
+  if (filter.kind === "all") return "";
+  if (filter.kind !== "class") return filter.kind;
+  return filter.layer === null ? `class-${filter.index}` : `class-${filter.index}-layer-${layers[filter.layer]}`;
+}
+
+/** The filter that a text stands for; all heads where a number has no such class, no interval or no such layer. */
+export function parseFilter(text: string, scalar: Scalar, layers: readonly number[]): Filter {
+  const [kind, index, label] = FILTER.exec(text) ?? [];
+  if (kind === "nonzero") return scalar.low && scalar.high ? { kind } : { kind: "all" };
+  if (kind === "highest" || kind === "lowest") return scalar.classes ? { kind: "all" } : { kind };
+  const layer = label === undefined ? null : layers.indexOf(Number(label));
+  if (index === undefined || !scalar.classes?.[Number(index)] || layer === -1) return { kind: "all" };
+  return { kind: "class", index: Number(index), layer };
+}
+
 const MEASURED = " (measured)";
 
 /** Scalars whose names and labels tell a measurement from the number of the text that is shown, where there are both. */

@@ -54,6 +54,8 @@ export interface Cell {
 
 const LABEL = 11;
 const MARGINAL = 26;
+/** Space left of a map without labels: half the height of the upright label of a narrow first column. */
+export const EDGE = 7;
 
 /** Fit a map into a shape; cells are square unless the map is very long one way. */
 export function layoutHeat(shape: HeatShape, left: number, top: number, zoom: Zoom): HeatLayout {
@@ -144,7 +146,7 @@ export class HeatMap {
     const { map } = content;
     const zoom = content.zoom ?? { row: 0, column: 0, rows: map.rows, columns: map.columns };
     const probe = this.canvas.getContext("2d")!;
-    const left = shape.labels.left ? labelWidth(probe, map.queries, zoom.row, zoom.rows) : 2;
+    const left = shape.labels.left ? labelWidth(probe, map.queries, zoom.row, zoom.rows) : EDGE;
     const top = shape.labels.top ? labelWidth(probe, map.keys, zoom.column, zoom.columns) : 2;
     const layout = layoutHeat(shape, left, top, zoom);
     this.layout = layout;

@@ -4,6 +4,8 @@ import { make } from "./dom";
 import type { Svg } from "./svg";
 import type { MapData, Unit, Viewer } from "./types";
 
+const LINE = 13; // between labels
+
 /** The largest weights of a row by size, until they are a share `mass` of its total; indices, largest first. */
 export function largestByMass(row: Float32Array, mass: number): number[] {
   let total = 0;
@@ -23,6 +25,17 @@ export function largestByMass(row: Float32Array, mass: number): number[] {
     before += Math.abs(row[index]!);
   }
   return kept;
+}
+
+/** Indices in their order as far as each is at least a distance from all that came before it. */
+export function spreadOut(indices: readonly number[], place: (index: number) => number, distance: number): number[] {
+  const taken: number[] = [];
+  return indices.filter((index) => {
+    const at = place(index);
+    if (taken.some((other) => Math.abs(other - at) < distance - 1e-6)) return false;
+    taken.push(at);
+    return true;
+  });
 }
 
 export interface Link {
@@ -142,18 +155,21 @@ export class Links {
     return `M${x + left} ${from.toFixed(1)}C${x + left + bend} ${from.toFixed(1)} ${x + right - bend} ${to.toFixed(1)} ${x + right} ${to.toFixed(1)}`;
   }
 
-  /** The tokens that are written: all, or where there is no room each n-th, or those of the links of a selection. */
+  /** The tokens that are written: all, or where there is no room each n-th, or of a selection those of the largest weights. */
   private labels(units: readonly Unit[], side: "query" | "key"): Label[] {
     const { palette } = this.viewer;
     const strong = side === "query" ? this.strong.rows : this.strong.columns;
-    const step = Math.max(1, Math.ceil(12 / this.pitch()));
-    let last = -Infinity;
-    return units.flatMap((unit, index) => {
-      const [y, bold] = [this.y(index, side), strong.has(index)];
-      if ((strong.size ? !bold && step > 1 : index % step) || y - last < 11) return [];
-      last = y;
-      return [{ text: unit.text, y, bold, color: bold ? palette.accent : unit.special || strong.size ? palette.quiet : palette.ink }];
+    const step = Math.max(1, Math.ceil(LINE / this.pitch()));
+    const wanted = strong.size && step > 1 ? this.byStrength(side) : [...units.keys()].filter((index) => index % step === 0);
+    return spreadOut(wanted, (index) => this.y(index, side), LINE).map((index) => {
+      const [unit, bold] = [units[index]!, strong.has(index)];
+      return { text: unit.text, y: this.y(index, side), bold, color: bold ? palette.accent : unit.special || strong.size ? palette.quiet : palette.ink };
     });
+  }
+
+  /** The tokens at the ends of links on a side, those of the largest weights first. */
+  private byStrength(side: "query" | "key"): number[] {
+    return [...new Set(this.links.map((link) => (side === "query" ? link.row : link.column)).reverse())];
   }
 
   private drawTokens(context: CanvasRenderingContext2D, units: readonly Unit[], side: "query" | "key"): void {

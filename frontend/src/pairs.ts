@@ -56,7 +56,7 @@ export function leastAlike(values: Numbers): { layer: number; head: number; valu
 }
 
 /** The first map minus the second, cell by cell. */
-export function difference(first: MapData, second: MapData): Float32Array {
+export function difference(first: Pick<MapData, "weights">, second: Pick<MapData, "weights">): Float32Array {
   return first.weights.map((weight, index) => weight - second.weights[index]!);
 }
 

@@ -1,7 +1,7 @@
 /** Maps beside one another, with titles, one cursor and one selection. */
 import { make } from "./dom";
 import { errorAt, formatNumber, formatPercent, noteError, quote, withError } from "./format";
-import { type Cell, HeatMap, labelWidth } from "./heatmap";
+import { type Cell, EDGE, HeatMap, labelWidth } from "./heatmap";
 import { selectedUnits, selectUnit } from "./selection";
 import { Svg } from "./svg";
 import { Tip } from "./tip";
@@ -62,7 +62,7 @@ export class Panels {
 
   private plotWidth(panel: Panel, width: number, across: number): number {
     const left = this.labels(panel);
-    return (width - (this.alike ? left : across * left) - 22 * across) / across;
+    return (width - (this.alike ? left : across * left) - (20 + EDGE) * across) / across;
   }
 
   private cellSize(panel: Panel, width: number, across: number): number {
@@ -83,7 +83,7 @@ export class Panels {
     text.hidden = !panel.instead;
     heat.element.hidden = panel.instead !== "";
     text.style.width = `${Math.min(plot, 360)}px`;
-    title.style.paddingLeft = labelled && !panel.instead ? `${left}px` : "2px";
+    title.style.paddingLeft = labelled && !panel.instead ? `${left}px` : `${EDGE}px`;
     const shape = { width: plot + left + 6, height: 4000, labels: { left: labelled, top: true }, marginals: false, bar: "below" as const, largestCell: cell };
     if (!panel.instead) heat.draw({ map: panel.map, weights: panel.weights, signed: panel.signed, limit: panel.limit, label: panel.title, zoom: null }, shape);
   }
@@ -208,7 +208,7 @@ function listCells(panels: readonly Panel[]): (string | number | null)[][] {
   });
 }
 
-/** "effective − raw is largest from “is” to “[SEP]” (−0.31); 40 % of the weights fall." */
+/** "effective − raw is largest in size from “is” to “[SEP]” (−0.31); 40 % of the weights fall." */
 export function readDifference({ title, weights, map }: Panel): string {
   let [largest, falling, count] = [0, 0, 0];
   weights.forEach((weight, i) => {
@@ -218,5 +218,5 @@ export function readDifference({ title, weights, map }: Panel): string {
     if (Math.abs(weight) > Math.abs(weights[largest]!) || Number.isNaN(weights[largest]!)) largest = i;
   });
   const [query, key] = [map.queries[Math.floor(largest / map.columns)]!, map.keys[largest % map.columns]!];
-  return `${title} is largest from ${quote(query.text)} to ${quote(key.text)} (${formatNumber(weights[largest]!)}); ${formatPercent(falling / Math.max(1, count))} of the weights fall.`;
+  return `${title} is largest in size from ${quote(query.text)} to ${quote(key.text)} (${formatNumber(weights[largest]!)}); ${formatPercent(falling / Math.max(1, count))} of the weights fall.`;
 }

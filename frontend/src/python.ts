@@ -55,8 +55,10 @@ export function headsCall(sheet: Sheet, scalar: Scalar): string {
   if (scalar.n !== null || scalar.classes || labels.length) return drawScalar('hs.open_result("result.nc")', scalar, options);
   const site = sheet.site === "self" ? "" : `, site=${JSON.stringify(sheet.site)}`;
   const lens = scalar.lens ? `, lens=${JSON.stringify(scalar.lens)}` : "";
-  const known = /^model = | as model:/m.test(sheet.python);
-  const call = drawCall(`hs.measure(model, ${known ? "trace.examples" : "texts"}, statistics=${JSON.stringify(name)}${lens}${site})`, "heads", { variable: name! });
+  const known = /^model = /m.test(sheet.python);
+  const edit = /^with hs\.edited\(model, (.+)\) as edited:$/m.exec(sheet.python)?.[1];
+  const edited = edit ? `, edit=${edit}` : "";
+  const call = drawCall(`hs.measure(model, ${known ? "trace.examples" : "texts"}, statistics=${JSON.stringify(name)}${lens}${site}${edited})`, "heads", { variable: name! });
   return known ? call : `# with the model of these maps and its texts: ${call}`;
 }
 

@@ -31,23 +31,32 @@ export function sumChosen(map: MapData, weights: Float32Array, chosen: readonly 
   return total;
 }
 
-/** "“career” attends to “footballer” 0.31, “.” 0.22 and “[SEP]” 0.10." */
-export function readChosen(map: MapData, weights: Float32Array, chosen: readonly number[], side: "query" | "key"): string {
+/** "“career” attends to “footballer” 0.31, “.” 0.22 and “[SEP]” 0.10."; of a difference, from and to which it is largest. */
+export function readChosen(map: MapData, weights: Float32Array, chosen: readonly number[], side: "query" | "key", difference = false): string {
   const own = side === "query" ? map.queries : map.keys;
   const others = side === "query" ? map.keys : map.queries;
   const sums = sumChosen(map, weights, chosen, side);
   const top = nameLargest(sums, (index) => quote(others[index]!.text));
   const shown = chosen.slice(0, 4).map((index) => quote(own[index]!.text));
   const names = chosen.length > 4 ? `${shown.join(", ")} and ${chosen.length - 4} more` : joinWords(shown);
+  if (difference) return readDifferences(names, top, chosen.length > 1, side);
   if (!top) return `${names} ${chosen.length > 1 ? "have" : "has"} no weight here.`;
   const verb = side === "query" ? (chosen.length > 1 ? "together attend to" : "attends to") : chosen.length > 1 ? "together are attended to by" : "is attended to by";
   return `${names} ${verb} ${top}.`;
 }
 
+/** "the largest differences from “career” are to “[SEP]” −0.31 and “.” 0.22." */
+function readDifferences(names: string, top: string, several: boolean, side: "query" | "key"): string {
+  const [near, far] = side === "query" ? ["from", "to"] : ["to", "from"];
+  if (!top) return `there is no difference ${near} ${names}.`;
+  return `the largest ${several ? "summed " : ""}differences ${near} ${names} are ${far} ${top}.`;
+}
+
 /** "the largest means of the tokens shown are to “[SEP]” 0.45, “.” 0.10 and “is” 0.08." */
-export function readMeans(map: MapData, means: Float32Array): string {
+export function readMeans(map: MapData, means: Float32Array, difference = false): string {
   const top = nameLargest(means, (index) => quote(map.keys[index]!.text));
-  return top ? `the largest means of the tokens shown are to ${top}.` : "all weights are zero.";
+  if (!top) return difference ? "there is no difference." : "all weights are zero.";
+  return `the largest mean${difference ? " difference" : ""}s of the tokens shown are to ${top}.`;
 }
 
 /** The share of attention that reaches the output by the lens that is shown, else by the plain effective one. */

@@ -1,4 +1,5 @@
 /** The state of a viewer: defaults, validation, and its place in the URL's fragment. */
+import { isFilter } from "./heads";
 import type { Header, Sheet, State, ViewName } from "./types";
 
 export const viewNames: readonly ViewName[] = ["grid", "head", "compare", "matrix", "layers", "models", "result"];
@@ -25,7 +26,9 @@ export function defaultState(header: Header): State {
     start: 0,
     count: 0,
     scalar: defaultScalar(sheet),
+    filter: "",
     sort: "layer",
+    top: -1,
     mass: 0.8,
     theme: "auto",
   };
@@ -66,7 +69,9 @@ export function normalize(header: Header, state: State): State {
     start,
     count: clampCount(state.count, longest - start),
     scalar: content?.scalars.some((scalar) => scalar.name === state.scalar) ? state.scalar : "",
+    filter: content && isFilter(state.filter) ? state.filter : "",
     sort: state.sort === "scalar" ? "scalar" : "layer",
+    top: content?.layers.includes(state.top) ? state.top : -1,
     mass: Number.isFinite(state.mass) ? Math.min(1, Math.max(0.05, state.mass)) : 0.8,
     theme: state.theme === "light" || state.theme === "dark" ? state.theme : "auto",
   };
@@ -102,8 +107,8 @@ export function parseFragment(fragment: string): Partial<State> {
   return change as Partial<State>;
 }
 
-const texts = new Set(["view", "lens", "other", "side", "scalar", "sort", "theme"]);
-const integers = new Set(["sheet", "second", "layer", "head", "start", "count"]);
+const texts = new Set(["view", "lens", "other", "side", "scalar", "filter", "sort", "theme"]);
+const integers = new Set(["sheet", "second", "layer", "head", "start", "count", "top"]);
 
 function parseField(name: string, text: string): unknown {
   if (texts.has(name)) return text;

@@ -1,6 +1,7 @@
 /** The controls above the picture. All of them are native; those that a view does not use are hidden. */
 import { make, makeButton, setOptions } from "./dom";
 import { longLabel, shortLabel } from "./heads";
+import { otherLens } from "./lenses";
 import { sheetName } from "./pairs";
 import { MOST_TOKENS } from "./state";
 import type { Control, Scalar, Sheet, State, View, Viewer } from "./types";
@@ -191,13 +192,6 @@ function optionLabel(scalar: Scalar, lens: string): string {
 
 function labels(numbers: readonly number[]): (readonly [string, string])[] {
   return numbers.map((number) => [String(number), String(number)] as const);
-}
-
-/** The lens that differences are taken from: the chosen one, else raw, else the first that is not the lens itself. */
-export function otherLens(viewer: Viewer): string {
-  const { lens, other } = viewer.state;
-  const names = viewer.sheet().lenses.filter((each) => !each.merged && each.name !== lens).map((each) => each.name);
-  return names.includes(other) ? other : names.includes("raw") ? "raw" : (names[0] ?? "");
 }
 
 /** A window of `count` tokens around the selected token, or where the window is now. */

@@ -140,7 +140,11 @@ export interface State {
   start: number;
   count: number;
   scalar: string;
+  /** Which heads are shown by the scalar, as `formatFilter` writes it; empty: all. */
+  filter: string;
   sort: "layer" | "scalar";
+  /** The label of the layer above which rollout and flow are shown; -1: the last one. */
+  top: number;
   mass: number;
   theme: "auto" | "light" | "dark";
 }

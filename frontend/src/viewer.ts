@@ -63,9 +63,15 @@ export class Viewer {
     const crossed = change.side !== undefined && change.side !== before.side && this.header.sheets[before.sheet]?.keys;
     if (crossed && change.tokens === undefined) wanted.tokens = [];
     const after = normalize(this.header, wanted);
+    if (change.filter === undefined && after.filter && this.filtered(after) !== this.filtered(before)) after.filter = "";
     if (JSON.stringify(after) === JSON.stringify(before)) return;
     this.state = after;
     for (const listener of [...this.listeners]) listener(before);
+  }
+
+  /** The number that a filter is of. */
+  private filtered({ sheet, scalar, lens }: State): string {
+    return [sheet, scalar, this.scalar(scalar, lens, sheet)?.lens].join("|");
   }
 
   /** Call a function after every change of the state; returns a function that ends this. */

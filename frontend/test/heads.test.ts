@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { classCounts, classLetters, layerMeans, listCells, makeFilter, numberFormat, rowOrder, sortCells, valueRange } from "../src/heads";
+import { classCounts, classLetters, formatFilter, isFilter, layerMeans, listCells, makeFilter, numberFormat, parseFilter, rowOrder, sortCells, valueRange } from "../src/heads";
 import type { Scalar } from "../src/types";
 
 const scalar: Scalar = {
@@ -73,6 +73,26 @@ describe("filters", () => {
   it("of a class can be of one layer", () => {
     assert.deepEqual(pass({ kind: "class", index: 5, layer: null }), ["L2H1", "L2H2"]);
     assert.deepEqual(pass({ kind: "class", index: 5, layer: 0 }), []);
+  });
+});
+
+describe("a filter as text", () => {
+  const layers = [2, 5, 8];
+  const plain: Scalar = { ...scalar, low: null, high: null };
+  const classes = { ...scalar, low: null, high: null, classes: ["block", "vertical", "diagonal"] };
+
+  it("is read back as it was written, with the label of its layer", () => {
+    assert.equal(formatFilter({ kind: "class", index: 2, layer: 1 }, layers), "class-2-layer-5");
+    for (const filter of [{ kind: "all" }, { kind: "class", index: 2, layer: 1 }, { kind: "class", index: 0, layer: null }] as const)
+      assert.deepEqual(parseFilter(formatFilter(filter, layers), classes, layers), filter);
+    for (const kind of ["highest", "lowest"] as const) assert.deepEqual(parseFilter(kind, plain, layers), { kind });
+  });
+
+  it("shows all heads where the number has no such class, layer or interval", () => {
+    for (const text of ["", "class-3", "class-1-layer-4", "highest", "nonzero", "class-x"]) assert.deepEqual(parseFilter(text, classes, layers), { kind: "all" }, text);
+    assert.deepEqual(parseFilter("class-0", plain, layers), { kind: "all" });
+    assert.deepEqual(parseFilter("nonzero", scalar, layers), { kind: "nonzero" });
+    assert.deepEqual(["class-1-layer-4", "all", "class-", "Highest"].map(isFilter), [true, false, false, false]);
   });
 });
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { cellAt, layoutHeat } from "../src/heatmap";
-import { findLinks, largestByMass } from "../src/links";
+import { findLinks, largestByMass, spreadOut } from "../src/links";
 import { splitName } from "../src/page";
 import type { MapData, Scalar } from "../src/types";
 import { gridCellAt, layoutGrid, sortHeads } from "../src/views/grid";
@@ -94,6 +94,10 @@ describe("the picture by layers", () => {
 });
 
 describe("links", () => {
+  it("have labels where there is room, those that come first first", () => {
+    assert.deepEqual(spreadOut([7, 2, 3, 9, 8], (index) => 6 * index, 12), [7, 2, 9]);
+  });
+
   it("are the largest weights until a share of the mass", () => {
     const row = Float32Array.of(0.125, -0.5, NaN, 0.25, 0.125);
     assert.deepEqual(largestByMass(row, 0.5), [1]);

@@ -15,6 +15,12 @@ describe("a line of Python", () => {
     assert.equal(headsCall(makeSheet("model = hs.load()\nmaps = [1]"), scalar), call);
   });
 
+  it("measures with the edit of the maps", () => {
+    const lines = "model = hs.load()\nwith hs.edited(model, 'zero_heads:heads=L0H1') as edited:\n    trace = 1\nmaps = [1]";
+    const call = "hs.draw(hs.measure(model, trace.examples, statistics=\"entropy\", lens=\"raw\", edit='zero_heads:heads=L0H1'), \"heads\", variable=\"entropy\")";
+    assert.equal(headsCall(makeSheet(lines), scalar), call);
+  });
+
   it("is a comment where no line makes the model", () => {
     assert.match(headsCall(makeSheet("# trace: the one that is shown\nmaps = [1]"), scalar), /^# with the model of these maps/);
   });

@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { wrap } from "../src/exporting";
-import { barMarks, findBeyond } from "../src/format";
+import { barMarks, findBeyond, keepTogether } from "../src/format";
 import { findEnds, listCells, longLabel, tellMeasured, variableName } from "../src/heads";
 import { leastAlike } from "../src/pairs";
-import { findShare, nameLargest } from "../src/reading";
-import type { Scalar } from "../src/types";
-import { whyNoDifference } from "../src/views/compare";
+import { findShare, nameLargest, readChosen, readMeans } from "../src/reading";
+import type { MapData, Scalar, Viewer } from "../src/types";
+import { differencePair, otherLens, whyNoDifference } from "../src/lenses";
 import { layoutGrid, nextCell } from "../src/views/grid";
 
 const name = (index: number): string => "abcdefgh"[index]!;
@@ -77,7 +77,41 @@ describe("ends of a color bar", () => {
   });
 });
 
+describe("a sentence", () => {
+  it("keeps numbers with their unit, and both sides of a difference, on one line", () => {
+    assert.equal(keepTogether("15 % of a − b, n = 12."), "15\u00a0% of a\u00a0−\u00a0b, n\u00a0=\u00a012.");
+  });
+});
+
+function makeViewer(lenses: readonly string[], state: { lens: string; other: string }): Viewer {
+  const headers = lenses.map((each) => ({ name: each, merged: each === "rollout" }));
+  return { state, sheet: () => ({ lenses: headers }), lens: () => headers.find((each) => each.name === state.lens) } as unknown as Viewer;
+}
+
 describe("a difference", () => {
+  const units = ["a", "b"].map((text, index) => ({ text, tokens: [index], special: false }));
+  const map = { rows: 2, columns: 2, queries: units, keys: units } as unknown as MapData;
+  const [weights, none] = [Float32Array.of(0.25, -0.5, 0, 0.125), new Float32Array(4)];
+
+  it("is read as one, and not as attention", () => {
+    assert.equal(readChosen(map, weights, [0], "query", true), "the largest differences from “a” are to “b” −0.50 and “a” 0.25.");
+    assert.equal(readChosen(map, weights, [0], "key", true), "the largest differences to “a” are from “a” 0.25.");
+    assert.equal(readChosen(map, weights, [0, 1], "query", true), "the largest summed differences from “a” and “b” are to “b” −0.38 and “a” 0.25.");
+    assert.equal(readChosen(map, none, [0], "query", true), "there is no difference from “a”.");
+    assert.equal(readMeans(map, Float32Array.of(0.125, -0.1875), true), "the largest mean differences of the tokens shown are to “b” −0.19 and “a” 0.13.");
+    assert.equal(readMeans(map, none.subarray(2), true), "there is no difference.");
+  });
+
+  it("has raw attention as what is subtracted", () => {
+    const lenses = ["raw", "norm", "effective", "rollout"];
+    assert.deepEqual(differencePair(makeViewer(lenses, { lens: "raw", other: "" })), ["effective", "raw"]);
+    assert.deepEqual(differencePair(makeViewer(lenses, { lens: "raw", other: "effective" })), ["effective", "raw"]);
+    assert.deepEqual(differencePair(makeViewer(lenses, { lens: "effective", other: "" })), ["effective", "raw"]);
+    assert.deepEqual(differencePair(makeViewer(lenses, { lens: "effective", other: "norm" })), ["effective", "norm"]);
+    assert.deepEqual(differencePair(makeViewer(lenses, { lens: "rollout", other: "" })), ["effective", "raw"]);
+    assert.equal(otherLens(makeViewer(["norm", "effective", "value"], { lens: "value", other: "" })), "effective");
+  });
+
   it("of lenses with other units is refused", () => {
     assert.equal(whyNoDifference("effective", "raw"), "");
     assert.match(whyNoDifference("norm", "raw"), /^norm and raw have different units/);

@@ -22,7 +22,7 @@ function read(fragment: string): State {
 
 describe("a fragment", () => {
   it("brings back the state it was made of", () => {
-    const state: State = { ...defaults, view: "layers", sheet: 1, second: 0, lens: "rollout:residual=0.5", layer: 8, head: 3, tokens: [1, 4, 0], words: true, special: false, start: 1, count: 3, scalar: "entropy", sort: "scalar", mass: 0.35, theme: "dark" };
+    const state: State = { ...defaults, view: "layers", sheet: 1, second: 0, lens: "rollout:residual=0.5", layer: 8, head: 3, tokens: [1, 4, 0], words: true, special: false, start: 1, count: 3, scalar: "entropy", filter: "class-2-layer-5", sort: "scalar", top: 5, mass: 0.35, theme: "dark" };
     assert.deepEqual(read(`#${toFragment(state, defaults)}`), state);
   });
 
@@ -32,7 +32,7 @@ describe("a fragment", () => {
   });
 
   it("of garbage gives the defaults", () => {
-    for (const garbage of ["#", "#%%%", "#view=<script>&layer=-1&head=1e9&tokens=a,,-3,1.5", "#mass=NaN&count=-4&words=maybe&theme=pink", `#${"x".repeat(1e5)}`, "#__proto__=1&constructor=2"])
+    for (const garbage of ["#", "#%%%", "#view=<script>&layer=-1&head=1e9&tokens=a,,-3,1.5", "#mass=NaN&count=-4&words=maybe&theme=pink", `#${"x".repeat(1e5)}`, "#__proto__=1&constructor=2", "#filter=all&top=-3", "#filter=class-<b>&top=4"])
       assert.deepEqual(read(garbage), defaults, garbage.slice(0, 40));
   });
 

@@ -132,7 +132,7 @@ class Shown:
     @property
     def reading(self) -> str:
         """The sentence above the picture."""
-        return self.text(".hs-reading")
+        return self.text(".hs-reading").replace("\N{NO-BREAK SPACE}", " ")
 
     @property
     def state(self) -> dict[str, str]:

@@ -188,6 +188,22 @@ def test_the_difference_is_shown_while_d_is_held(shown, bert):
     check_cells(shown, bert, "effective", 1, 2)
 
 
+@pytest.mark.parametrize("lens", ["raw", "effective"])
+def test_a_difference_is_read_as_one(shown, bert, lens):
+    shown.open(bert.path, view="head", lens=lens, layer=1, head=2, tokens=4)
+    assert " attends to " in shown.reading
+    shown.act(lambda: shown.page.keyboard.down("d"))
+    row = (bert.weights("effective", 1, 2) - bert.weights("raw", 1, 2))[4]
+    said = re.match(
+        r"L1H2, effective − raw: the largest differences from “\S+” are to “(\S+)” ([−\d.]+)", shown.reading
+    )
+    largest = int(np.abs(row).argmax())
+    assert said[1] == bert.keys[largest]
+    assert float(said[2].replace("−", "-")) == pytest.approx(row[largest], abs=6e-3)
+    shown.act(lambda: shown.page.keyboard.up("d"))
+    assert " attends to " in shown.reading
+
+
 def test_lenses_of_other_units_have_no_difference(shown, bert):
     shown.open(bert.path, view="head", lens="norm", layer=1, head=2)
     shown.page.keyboard.down("d")

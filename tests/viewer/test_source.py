@@ -225,7 +225,7 @@ def test_lines_of_edited_pruned_and_averaged_maps_say_so():
     model = tiny("bert")
     with hs.edited(model, "zero_heads:heads=L0H1") as edited:
         lines = make_source(hs.view(hs.capture(edited, TEXT), "raw")).header()["sheets"][0]["python"]
-    assert "with hs.edited(model, 'zero_heads:heads=L0H1') as model:\n    trace = hs.capture(" in lines
+    assert "with hs.edited(model, 'zero_heads:heads=L0H1') as edited:\n    trace = hs.capture(edited, " in lines
     pruned = make_source(hs.view(hs.capture(hs.prune(model, "L0H1"), TEXT), "raw").mean("head"))
     lines = pruned.header()["sheets"][0]["python"]
     assert "# network: the BertModel without L0H1 that is shown" in lines

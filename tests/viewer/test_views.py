@@ -233,8 +233,20 @@ class TestResults:
         count = sum(name == winners[0][1] for layer in winners for name in layer)
         button = shown.page.locator(".hs-classes button", has_text=re.compile(rf"{winners[0][1]} {count}$"))
         shown.act(lambda: button.click())
-        assert f"{count} of 8 heads: those of the class {winners[0][1]}." in shown.reading
+        said = shown.reading
+        assert f"{count} of 8 heads: those of the class {winners[0][1]}." in said
         assert len(shown.export_csv()) == count
+        assert shown.state["filter"] == f"class-{names.index(winners[0][1])}"
+        shown.open(result, view="matrix", scalar="patterns class", filter=shown.state["filter"])
+        assert shown.reading == said
+        assert button.get_attribute("aria-pressed") == "true"
+
+    def test_another_number_ends_a_filter(self, shown, result):
+        shown.open(result, view="matrix", scalar="entropy", filter="highest")
+        assert "Shown: 1 of 8 heads: the highest tenth." in shown.reading
+        shown.act(lambda: shown.page.locator(".hs-view select").first.select_option("patterns class"))
+        assert "filter" not in shown.state
+        assert "Shown" not in shown.reading
 
     def test_a_measured_number_has_its_interval_and_count(self, shown, result, data):
         shown.open(result, view="matrix", scalar="entropy")
@@ -336,6 +348,12 @@ class TestKeyboard:
         assert "above layer 0" in shown.reading
         row = models[0].weights("rollout", 0)[6]
         assert f"Most comes from “{models[0].tokens[int(row.argmax())]}” {row.max():.3f}" in shown.reading
+        assert shown.state["top"] == "0"
+        said = shown.reading
+        shown.open(models[0].path, **shown.state)
+        assert shown.reading == said
+        shown.press("ArrowUp")
+        assert "top" not in shown.state
 
     def test_two_models_are_compared_with_the_keyboard_alone(self, open_view):
         shown = open_view("models", layer=0, head=0)
@@ -512,6 +530,16 @@ class TestPythonLines:
         rows = shown.export_csv()
         found = np.array([float(row["entropy (nats) · raw"]) for row in rows]).reshape(drawn.shape)
         np.testing.assert_allclose(drawn, found, rtol=1e-5)
+
+    def test_the_lines_of_an_edited_model_measure_it_edited(self, shown, default, run_lines, folder):
+        with hs.edited(hs.load(), "uniform_heads:heads=L0H1+L2H3") as edited:
+            path = hs.save(hs.view(hs.capture(edited, LONG), "raw"), folder / "edited.html")
+            expected = hs.measure(edited, [LONG], statistics="entropy", lens="raw", progress=False)["entropy"]
+        shown.open(path, view="matrix", scalar="entropy")
+        (drawn,) = run_lines(shown)
+        np.testing.assert_allclose(drawn, expected.isel(site=0, lens=0).values, rtol=1e-5)
+        plain = hs.measure(hs.load(), [LONG], statistics="entropy", lens="raw", progress=False)["entropy"]
+        assert not np.allclose(drawn, plain.isel(site=0, lens=0).values, rtol=1e-2)
 
     @pytest.mark.parametrize("view", ["grid", "layers"])
     def test_the_lines_of_all_heads_and_of_layers_run(self, shown, default, run_lines, view):

@@ -2,25 +2,12 @@
 import { errorOf } from "../decode";
 import { joinWords } from "../format";
 import { derive } from "../heatmap";
+import { comparable, differencePair, whyNoDifference } from "../lenses";
+import { difference } from "../pairs";
 import { type Panel, Panels, readDifference } from "../panels";
 import { drawCall, mapsOf, type MapsName, noteHidden, withWords } from "../python";
 import { readHidden, readShare } from "../reading";
-import { otherLens } from "../toolbar";
 import type { LensHeader, MapData, OpenView, Table, View, Viewer } from "../types";
-
-/** Lenses whose weights are not shares of attention: their maps have a scale of their own, and no difference. */
-const OTHER_UNITS = ["norm", "gradient"];
-
-/** Whether two lenses have weights that can be subtracted. */
-export function comparable(first: string, second: string): boolean {
-  const unit = (name: string): string => OTHER_UNITS.find((other) => name.startsWith(other)) ?? "attention";
-  return unit(first) === unit(second);
-}
-
-/** Why the difference of two lenses is not shown; empty where it is. */
-export function whyNoDifference(first: string, second: string): string {
-  return comparable(first, second) ? "" : `${first} and ${second} have different units, so their difference means nothing. Choose another lens.`;
-}
 
 /** Whether two maps are the same as far as their codecs can tell. */
 export function sameMaps(first: MapData, second: MapData): boolean {
@@ -46,15 +33,6 @@ class Compare implements OpenView {
     return this.viewer.sheet().lenses.filter((lens) => !lens.merged);
   }
 
-  /** The two lenses of the difference: the chosen one minus the other. */
-  private pair(): [string, string] {
-    const { state } = this.viewer;
-    const lens = this.viewer.lens().merged ? this.lenses()[1]!.name : state.lens;
-    const other = otherLens(this.viewer);
-    if (lens === "raw" && !state.other) return [this.lenses().find((each) => each.name !== "raw" && comparable(each.name, "raw"))?.name ?? other, "raw"];
-    return [lens, other];
-  }
-
   update(): void {
     void this.load(++this.ask).catch((error) => this.viewer.fail(error));
   }
@@ -74,7 +52,7 @@ class Compare implements OpenView {
 
   /** Panels of all lenses and of the difference; weights of one unit share one scale, unless the state says otherwise. */
   private makePanels(names: readonly string[], maps: readonly MapData[]): Panel[] {
-    const [lens, other] = this.pair();
+    const [lens, other] = differencePair(this.viewer);
     const attention = maps.filter((map, i) => comparable(names[i]!, "raw") && !map.missing);
     const shared = Math.max(0, ...attention.map((map) => derive(map.weights, map.rows, map.columns).limit)) || 1;
     const panels: Panel[] = names.map((name, i) => {
@@ -92,7 +70,7 @@ class Compare implements OpenView {
     const base = { name: "difference", title: `${a.name} − ${b.name}`, map: a.map, parts: [a.map, b.map], signed: true, limit: Math.max(a.limit, b.limit) };
     const instead = whyNoDifference(a.name, b.name);
     if (instead) return { ...base, weights: a.weights, instead };
-    const weights = a.weights.map((weight, i) => weight - b.weights[i]!) as Float32Array;
+    const weights = difference(a, b);
     if (!sameMaps(a.map, b.map)) return { ...base, weights, instead: "" };
     const why = this.viewer.lens(a.name).note || `${a.name} and ${b.name} are the same map here, as far as the stored digits can tell.`;
     a.instead = why;
@@ -114,7 +92,7 @@ class Compare implements OpenView {
   python(): string {
     const { state } = this.viewer;
     const { layer, head } = state;
-    const [lens, other] = this.pair();
+    const [lens, other] = differencePair(this.viewer);
     const [one, two] = [other, lens].map((name) => mapsOf(this.viewer.sheet(), name)) as [MapsName, MapsName];
     const what = one.lens ? one.what : `[${withWords(one, state)}, ${withWords(two, state)}]`;
     return `${drawCall(what, "compare", { lens, layer, head })}${noteHidden(state, one)}`;

@@ -183,7 +183,6 @@ class Grid implements OpenView {
     const scalar = this.scalar();
     if (!scalar) return;
     setFilter(this.viewer, scalar, filter);
-    this.update();
     this.viewer.announce(describeFilter(this.viewer, scalar));
   }
 

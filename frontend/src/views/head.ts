@@ -2,7 +2,9 @@
 import { make, makeButton } from "../dom";
 import { count, errorAt, formatNumber, formatWeight, noteError, quote, withError } from "../format";
 import { type Cell, derive, HeatMap, type Zoom } from "../heatmap";
+import { differencePair, otherLens, whyNoDifference } from "../lenses";
 import { findLinks, Links } from "../links";
+import { difference } from "../pairs";
 import { PatchPicture, spread } from "../picture";
 import { drawCall, mapsOf, noteHidden, withWords } from "../python";
 import { readChosen, readHidden, readMeans, readShare, sumChosen } from "../reading";
@@ -10,9 +12,7 @@ import { selectedUnits, selectUnit, stepUnit } from "../selection";
 import { Strip } from "../strip";
 import { Svg } from "../svg";
 import { Tip } from "../tip";
-import { otherLens } from "../toolbar";
 import type { MapData, OpenView, Table, View, Viewer } from "../types";
-import { whyNoDifference } from "./compare";
 
 const NARROW = 760;
 const ALL_LINKS = 72;
@@ -165,7 +165,7 @@ class Head implements OpenView {
       const unit = (pointed.side === "query" ? map.queries : map.keys)[pointed.index];
       if (!unit) return [];
       if (pointed.bar !== undefined) return [`${quote(unit.text)} · token ${unit.tokens.join("–")}`, `${pointed.side === "key" ? "mean weight to it" : "sum of its weights"}: ${formatNumber(pointed.bar)}`];
-      const text = readChosen(map, this.weights, [pointed.index], pointed.side);
+      const text = readChosen(map, this.weights, [pointed.index], pointed.side, this.difference);
       return [`${quote(unit.text)} · token ${unit.tokens.join("–")}`, text];
     }
     return [`${quote(map.queries[cell.row]!.text)} → ${quote(map.keys[cell.column]!.text)}`, this.cellValue(cell)];
@@ -177,8 +177,8 @@ class Head implements OpenView {
     const weight = this.weights[at]!;
     if (Number.isNaN(weight)) return "masked: this query cannot see this key";
     if (!this.difference || !this.base) return formatWeight(weight, map, map.keys[column]!.tokens.length);
-    const names = [this.viewer.state.lens, otherLens(this.viewer)];
-    return `${names.join(" − ")} = ${withError(weight, errorAt([map, this.base], at, map.keys[column]!.tokens.length))} (${formatNumber(map.weights[at]!)} − ${formatNumber(this.base.weights[at]!)})`;
+    const parts = this.ordered(map, this.base).map((each) => formatNumber(each.weights[at]!));
+    return `${this.quantity()} = ${withError(weight, errorAt([map, this.base], at, map.keys[column]!.tokens.length))} (${parts.join(" − ")})`;
   }
 
   update(): void {
@@ -204,10 +204,15 @@ class Head implements OpenView {
     }
     this.map = map;
     this.base = base;
-    this.weights = base ? map.weights.map((weight, index) => weight - base.weights[index]!) as Float32Array<ArrayBuffer> : (map.weights as Float32Array<ArrayBuffer>);
+    this.weights = (base ? difference(...this.ordered(map, base)) : map.weights) as Float32Array<ArrayBuffer>;
     this.draw();
     viewer.drawn({ layer, head, lens, ms: performance.now() - began });
     viewer.speak(this.describe());
+  }
+
+  /** The map of the lens and that of the other one in the order in which they are subtracted. */
+  private ordered(map: MapData, base: MapData): [MapData, MapData] {
+    return differencePair(this.viewer)[0] === this.viewer.state.lens ? [map, base] : [base, map];
   }
 
   private signed(): boolean {
@@ -353,7 +358,7 @@ class Head implements OpenView {
 
   /** Show the difference of the lenses, or say why there is none. */
   private askDifference(): void {
-    const why = whyNoDifference(this.viewer.state.lens, otherLens(this.viewer));
+    const why = whyNoDifference(...differencePair(this.viewer));
     if (!why) return this.showDifference(true);
     this.viewer.status(why);
     this.viewer.announce(why);
@@ -381,7 +386,7 @@ class Head implements OpenView {
   }
 
   private quantity(): string {
-    return this.difference ? `${this.viewer.state.lens} − ${otherLens(this.viewer)}` : this.viewer.lens().quantity;
+    return this.difference ? differencePair(this.viewer).join(" − ") : this.viewer.lens().quantity;
   }
 
   async svg(): Promise<string> {
@@ -418,7 +423,7 @@ class Head implements OpenView {
     const { side } = viewer.state;
     const chosen = selectedUnits(viewer, side === "query" ? map.queries : map.keys);
     const { columns } = derive(this.weights, map.rows, map.columns);
-    const main = chosen.length ? readChosen(map, this.weights, chosen, side) : readMeans(map, columns);
+    const main = chosen.length ? readChosen(map, this.weights, chosen, side, this.difference) : readMeans(map, columns, this.difference);
     return [`${name}: ${main}`, readShare(viewer), readHidden(map)].filter(Boolean).join(" ");
   }
 

@@ -89,7 +89,6 @@ class Layers implements OpenView {
   private layout: LayersLayout | null = null;
   private drawn: Drawn | null = null;
   private ask = 0;
-  private upTo: number | null = null;
   private spoken = "";
 
   constructor(private readonly viewer: Viewer, private readonly element: HTMLElement) {
@@ -123,8 +122,7 @@ class Layers implements OpenView {
   }
 
   private setTop(layer: number): void {
-    this.upTo = layer;
-    this.update();
+    this.viewer.set({ top: layer === this.viewer.sheet().layers.at(-1) ? -1 : layer });
   }
 
   /** The chosen lens if it has a graph, else the first that has one. */
@@ -182,7 +180,7 @@ class Layers implements OpenView {
   }
 
   private topIndex(sheet: Sheet): number {
-    const found = this.upTo === null ? -1 : sheet.layers.indexOf(this.upTo);
+    const found = sheet.layers.indexOf(this.viewer.state.top);
     return found < 0 ? sheet.layers.length - 1 : found;
   }
 

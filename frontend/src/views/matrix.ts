@@ -4,7 +4,7 @@ import { type Rgb, textOn } from "../colors";
 import { make, setOptions } from "../dom";
 import { classColors, describeFilter, fillLegend, filterOf, makeLegend, passes, readable, setFilter } from "../filter";
 import { count, formatNumber, formatScalar } from "../format";
-import { classCounts, classLetters, findEnds, type Filter, type HeadCell, layerMeans, listCells, longLabel, numberFormat, rowOrder, shortLabel, sortCells, valueRange } from "../heads";
+import { classCounts, classLetters, findEnds, type Filter, formatFilter, type HeadCell, layerMeans, listCells, longLabel, numberFormat, parseFilter, rowOrder, shortLabel, sortCells, valueRange } from "../heads";
 import { headsCall } from "../python";
 import { CanvasSurface, paintColorBar, type Surface, toSvg } from "../surface";
 import { Tip } from "../tip";
@@ -88,7 +88,7 @@ class Matrix implements OpenView {
     const { viewer } = this;
     this.number.addEventListener("change", () => viewer.set({ scalar: this.number.value }));
     this.order.addEventListener("change", () => viewer.set({ sort: this.order.value as State["sort"], scalar: this.scalar()?.name ?? "" }));
-    this.shown.addEventListener("change", () => this.setFilter(readFilter(this.shown.value)));
+    this.shown.addEventListener("change", () => this.setFilter(parseFilter(this.shown.value, this.scalar()!, this.viewer.sheet().layers)));
     this.canvas.addEventListener("pointermove", (event) => this.hover(event));
     this.canvas.addEventListener("pointerleave", () => this.leave());
     this.canvas.addEventListener("click", (event) => this.click(event));
@@ -107,8 +107,6 @@ class Matrix implements OpenView {
   private setFilter(filter: Filter): void {
     const scalar = this.scalar()!;
     setFilter(this.viewer, scalar, filter);
-    this.viewer.set({ scalar: scalar.name });
-    this.update();
     this.viewer.announce(describeFilter(this.viewer, scalar));
   }
 
@@ -140,7 +138,7 @@ class Matrix implements OpenView {
     setOptions(this.number, names, scalar.name);
     setOptions(this.order, [["layer", "by number of the head"], ["scalar", "largest first, in each layer"]], viewer.state.sort);
     this.order.parentElement!.hidden = scalar.classes !== null || (scalar.values[0]?.length ?? 0) < 2;
-    setOptions(this.shown, filterOptions(scalar), writeFilter(this.filter));
+    setOptions(this.shown, filterOptions(scalar), chosenOption(this.filter));
     fillLegend(this.legend, scalar.classes ? makeLegend(viewer, scalar, (filter) => this.setFilter(filter)) : []);
   }
 
@@ -333,19 +331,15 @@ function fullLabel(scalar: Scalar): string {
 }
 
 function filterOptions(scalar: Scalar): [string, string][] {
-  const all: [string, string] = ["all", "all heads"];
-  if (scalar.classes) return [all, ...scalar.classes.map((name, index): [string, string] => [`class ${index}`, readable(name)])];
+  const all: [string, string] = ["", "all heads"];
+  if (scalar.classes) return [all, ...scalar.classes.map((name, index): [string, string] => [`class-${index}`, readable(name)])];
   const intervals: [string, string][] = scalar.low && scalar.high ? [["nonzero", "interval leaves out 0"]] : [];
   return [all, ["highest", "highest tenth"], ["lowest", "lowest tenth"], ...intervals];
 }
 
-function readFilter(text: string): Filter {
-  if (text.startsWith("class ")) return { kind: "class", index: Number(text.slice(6)), layer: null };
-  return text === "highest" || text === "lowest" || text === "nonzero" ? { kind: text } : { kind: "all" };
-}
-
-function writeFilter(filter: Filter): string {
-  return filter.kind === "class" ? `class ${filter.index}` : filter.kind;
+/** The option of a filter: of a class in one layer, that of the class. */
+function chosenOption(filter: Filter): string {
+  return formatFilter(filter.kind === "class" ? { ...filter, layer: null } : filter, []);
 }
 
 /** What is painted. */

@@ -1,7 +1,7 @@
 /** A result of any kind: its sentence, its tables, which can be sorted, and its figures. */
 import { make, makeButton } from "../dom";
 import { download, toCsv } from "../exporting";
-import { count, formatNumber } from "../format";
+import { count, formatNumber, keepTogether } from "../format";
 import { sortKey, sortRows, splitNumbers } from "../sorting";
 import type { OpenView, Result, ResultTable, Table, View, Viewer } from "../types";
 
@@ -52,7 +52,7 @@ class ResultView implements OpenView {
     const numeric = table.columns.map((_, column) => isNumeric(table, column));
     const head = table.columns.map((name, column) => this.makeHeading(place, table, order, name, column, numeric[column]!));
     const body = rows.map((row) => make("tr", "", {}, ...row.map((cell, column) => make("td", numeric[column] ? "hs-number" : "", {}, written(cell)))));
-    const caption = make("caption", "", {}, table.caption);
+    const caption = make("caption", "", {}, keepTogether(table.caption));
     place.replaceChildren(make("table", "hs-result-table", {}, caption, make("thead", "", {}, make("tr", "", {}, ...head)), make("tbody", "", {}, ...body)));
   }
 

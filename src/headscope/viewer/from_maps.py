@@ -239,9 +239,10 @@ def _python_lines(maps: Sequence[Maps], item: Example, name: str | None, text_to
     words += [f"target={facts['target']!r}"] if "target" in facts else []
     words += [f"max_new_tokens={max(1, shown_tokens - text_tokens)}"] if "generated" in item.columns else []
     verb = "generate" if "generated" in item.columns else "capture"
-    load, indent = _load_lines(model, name, "processor" if is_picture else "tokenizer")
-    trace = f"{indent}trace = hs.{verb}(model, {', '.join(words)}){'  # image: the one that is shown' * is_picture}"
-    return f"import headscope as hs\n\n{load}\n{trace}\n{views}\n"
+    load, edit = _load_lines(model, name, "processor" if is_picture else "tokenizer")
+    start, used = (f"with hs.edited(model, {edit!r}) as edited:\n    ", "edited") if edit else ("", "model")
+    trace = f"trace = hs.{verb}({used}, {', '.join(words)}){'  # image: the one that is shown' * is_picture}"
+    return f"import headscope as hs\n\n{load}\n{start}{trace}\n{views}\n"
 
 
 def _view_call(maps: Maps) -> str:
@@ -250,13 +251,13 @@ def _view_call(maps: Maps) -> str:
 
 
 def _load_lines(model: str, name: str | None, reader: str) -> tuple[str, str]:
-    """Return the lines that load a model, and how far the next one is indented.
+    """Return the line that loads a model, and the edit with which it is run, or "".
 
     A model that was built in memory has the name of its class only; one that was pruned has none that can be loaded.
     """
     base, _, edit = model.partition(" with ")
     if edit and ", " not in edit:
-        return f"{_load_lines(base, name, reader)[0]}\nwith hs.edited(model, {edit!r}) as model:", "    "
+        return _load_lines(base, name, reader)[0], edit
     if model == DEFAULT:
         return f"model = hs.load()  # {DEFAULT}", ""
     if " " in model or (model.isidentifier() and model[0].isupper()):
