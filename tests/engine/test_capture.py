@@ -6,7 +6,7 @@ import pytest
 import torch
 from transformers import AutoConfig, AutoModel, AutoModelForMultipleChoice
 
-from headscope.core.errors import CaptureError, DataWarning, InputError, NotCaptured
+from headscope.core.errors import DataWarning, InputError, NotCaptured
 from headscope.core.example import Example
 from headscope.core.lens import view
 from headscope.engine.capture import capture, make_request, stream
@@ -234,11 +234,11 @@ def test_a_lens_without_its_inputs_names_the_capture_to_make():
         view(trace, "effective:keys=paper")
 
 
-def test_a_kind_without_a_family_gives_attention_and_values_but_no_output():
+def test_a_kind_without_a_family_has_its_output_projection_too():
     trace = capture(tiny("cohere"), batch("cohere"))
-    assert trace.held == {"attention", "values", "model_output"}
-    with pytest.raises(CaptureError, match=r"model type 'cohere' is\. A family.*families/bert\.py"):
-        capture(tiny("cohere"), text(4), keep=("output",))
+    assert trace.held == {"attention", "values", "output", "model_output"}
+    layer = tiny("cohere").network.layers[1].self_attn.o_proj
+    torch.testing.assert_close(trace.output[1], layer.weight.detach().mT.unflatten(0, (len(trace.heads), -1)))
 
 
 def test_a_batch_size_of_0_is_an_error():

@@ -138,7 +138,7 @@ def test_a_model_that_is_compiled_and_first_run_within_an_edit_is_edited_only_th
     assert torch.equal(run(call), before)
 
 
-def test_a_compiled_model_that_hooks_edit_is_edited():
+def test_a_compiled_model_that_bypasses_the_interface_is_edited():
     call = compiled(build("eager", "mpnet"))
     before = run(call)
     with edited(load(call, tokenizer=tokenizer()), EDITS[0]):

@@ -74,7 +74,7 @@ def test_the_gradient_is_the_finite_difference_of_the_score(kind, head, texts, t
 
 
 @pytest.mark.parametrize("kind", ["gptj", "gpt_neo", "bloom", "xlnet", "deberta-v2", "mpnet"])
-def test_hooked_models_have_the_gradient_of_the_weights_they_compute_with(kind):
+def test_followed_models_have_the_gradient_of_the_weights_they_compute_with(kind):
     """The score is linear in A of the last layer up to its norms, so Σ A·∂A of one row is the effect of scaling it."""
     model = load(network(kind).double(), tokenizer=tokenizer())
     trace = capture(model, [text(5, 1)], target=along)

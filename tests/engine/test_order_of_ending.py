@@ -224,7 +224,7 @@ def test_stacks_of_edits_end_also_where_one_is_moved_out_and_after_errors():
             raise ZeroDivisionError
 
 
-def test_models_that_are_edited_by_hooks_end_in_any_order_too():
+def test_edits_of_models_that_bypass_the_interface_end_in_any_order_too():
     model, other = fresh("mpnet"), fresh("bert")
     before = run(model)
     with unchanged_after(other):

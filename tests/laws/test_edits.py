@@ -13,11 +13,10 @@ from headscope.core.spec import to_spec
 from headscope.edits.mean_heads import MeanHeads
 from headscope.engine.capture import capture
 from headscope.engine.edited import edited
-from headscope.engine.load import find_family, load
+from headscope.engine.load import load
 from tests.laws.test_families import inputs_of
 from tests.models import KINDS, batch, network, tiny
 
-EDITABLE = [kind for kind in KINDS if (hooks := find_family(kind).hooks) is None or hooks.editable]
 VARIED = ("bert", "albert", "gpt2", "llama", "gemma2", "gpt_oss", "vit", "t5", "bart", "mpnet")  # tests/edits has all
 SAME_KEYS = ("bert", "albert", "distilbert", "vit")  # padding as keys is only defined where all queries see the same
 
@@ -44,7 +43,7 @@ EDITS = list(variants())
 CASES = [
     pytest.param(edit, kind, id=f"{to_spec(edit)} {kind}")
     for edit in EDITS
-    for kind in EDITABLE
+    for kind in KINDS
     if getattr(edit, "keys", "visible") == "visible" or kind in SAME_KEYS
     if not isinstance(edit, HeadEdit) or kind in VARIED
 ]

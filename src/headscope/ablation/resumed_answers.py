@@ -5,7 +5,6 @@ pass: the batch is repeated, each copy has its own edit, and the layers below re
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -74,7 +73,7 @@ class _AnswerBatch:
     ) -> Mapping[str, Any]:
         """Return the answers by name of the edit and of the answer."""
         task = self.job.task
-        with self._prepare_layers(), record_blocks(self.blocks) as recorded:
+        with record_blocks(self.blocks) as recorded:
             output = run_network(task, network, batch)
         self._check_pass(recorded, batch)
         answers = {WHOLE: task.compute_answers(output, batch)}
@@ -97,8 +96,7 @@ class _AnswerBatch:
         With NaN in place of what the last block returned for all others, the output is still the same.
         """
         logits, ids = getattr(output, "logits", None), batch["input_ids"].flatten(0, -2)
-        hooked = self.job.model.family.hooks is not None  # which an edited pass without attention does not suit
-        if not isinstance(logits, Tensor) or logits.ndim != 2 or hooked or not self.blocks.projections:
+        if not isinstance(logits, Tensor) or logits.ndim != 2 or not self.blocks.projections:
             return None
         real = batch.get("attention_mask", torch.ones_like(batch["input_ids"])).flatten(0, -2)
         last = (real * torch.arange(ids.shape[1], device=ids.device)).argmax(-1)
@@ -106,15 +104,10 @@ class _AnswerBatch:
             if int(tokens.max()) >= get_hidden(recorded.outputs[-1]).shape[1]:
                 continue
             end = len(recorded.outputs)
-            with self._prepare_layers(), resume_at(self.blocks, keep_tokens(recorded, tokens), end, 1):
+            with resume_at(self.blocks, keep_tokens(recorded, tokens), end, 1):
                 if torch.equal(run_network(self.job.task, network, batch).logits, logits):
                     return tokens
         return None
-
-    def _prepare_layers(self) -> AbstractContextManager[Any]:
-        """Let layers return what they return in an edited pass: with hooks, also their attention weights."""
-        hooks = self.job.model.family.hooks
-        return nullcontext() if hooks is None else edited(self.job.model, CopiedEdits.from_edits([], {}))
 
     def _group(self, recorded: RecordedPass) -> dict[int, list[int]]:
         """Return the indices of the edits by the first block that they change."""

@@ -1,7 +1,7 @@
 """Capture the attention and values of a model over texts."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -20,8 +20,7 @@ from headscope.engine.loss import mask_inputs
 from headscope.engine.model import Model, check_model, name_modules
 from headscope.engine.options import CaptureOptions, RecordOptions, StreamOptions
 from headscope.engine.readout import find_readout
-from headscope.engine.recording.hooks import mark_forwards, record_hooks
-from headscope.engine.recording.interface import is_editing, record_interface
+from headscope.engine.recording.interface import is_editing, mark_forwards, record_interface
 from headscope.engine.recording.make_trace import Request, make_trace
 from headscope.engine.recording.recorder import Recorder, check_recording
 from headscope.engine.recording.sites import find_sites
@@ -171,12 +170,12 @@ def make_request(
         )
     if unknown := names - available:
         raise InputError(f"Cannot keep {', '.join(sorted(unknown))}. What can be kept: {', '.join(sorted(available))}.")
-    if not names:
-        names = available - {"pads"} - (set() if model.family.projection else {"output"})
+    optional: frozenset[str] = frozenset() if names else frozenset({"output"})
+    names = names or available - {"pads"}
     if "pads" in names:
         names |= {"values"}
     parsed = None if target is None else parse_target(target)
-    return Request(site or find_sites(model).main, layers, heads, names | {"attention"}, parsed)
+    return Request(site or find_sites(model).main, layers, heads, names | {"attention"}, optional, parsed)
 
 
 def capture_batch(model: Model, inputs: Inputs, request: Request) -> Trace:
@@ -201,6 +200,8 @@ def map_layers(model: Model, inputs: Inputs, request: Request, function: Callabl
         pruned = frozenset((label, head) for _, head in trace.pruned)
         results.append(function(replace(trace, layers=(label,), pruned=pruned)))
 
+    if "output" in request.keep:  # a layer's projection is found after its attention
+        verify_first(model, inputs.tensors, lambda: record(model, inputs.tensors, request.site))
     record(model, inputs.tensors, request.site, process_layer)
     return results
 
@@ -247,11 +248,7 @@ def _drop_attentions(output: Any) -> Any:
 def record_calls(
     model: Model, site: str, on_call: Callable[[Recorder], None] | None = None, *, keeps_graph: bool = False
 ) -> Iterator[Recorder]:
-    """Record the attention calls of a block at one site, through the attention interface or with hooks."""
-    network, family = model.network, model.family
-    unknown = not family.kinds
-    options: dict[str, Any] = {"marks_forwards": unknown, "keeps_graph": keeps_graph}
-    recorder = Recorder(name_modules(network), find_sites(model).find, site, on_call, **options)
-    hooked = record_hooks(network, family.hooks, family.projection, recorder) if family.hooks else None
-    with hooked or record_interface(recorder), mark_forwards(recorder) if unknown else nullcontext():
+    """Record the attention calls of a block at one site."""
+    recorder = Recorder(name_modules(model.network), find_sites(model).find, site, on_call, keeps_graph=keeps_graph)
+    with record_interface(recorder), mark_forwards(recorder):
         yield recorder

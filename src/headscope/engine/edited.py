@@ -14,17 +14,14 @@ from torch import Tensor
 from headscope.core.catalog import edits as catalog
 from headscope.core.edit import Edit, LayerHeads
 from headscope.core.errors import CaptureError, InputError
-from headscope.core.family import Hooks
 from headscope.core.spec import to_spec
 from headscope.core.trace import Visible
 from headscope.effective.visibility import all_visible
 from headscope.engine.model import Model, check_model
-from headscope.engine.recording.hooks import edit_hooks, hooked_modules
 from headscope.engine.recording.interface import (
-    calls_interface,
+    computes_attention,
     edit_interface,
     find_configs,
-    find_editors,
     is_active,
     own_implementation,
 )
@@ -108,25 +105,13 @@ def _running(model: Model, edits: Sequence[Edit]) -> Iterator[Model]:
     with edit_interface(model.network, editor), ExitStack() as stack:
         for handle in editor.register_hooks():
             stack.enter_context(handle)
-        if (hooks := _editable_hooks(model)) is not None:
-            stack.enter_context(edit_hooks(model.network, hooks, model.family.projection, editor))
         yield replace(model, spec=f"{model.spec} with {', '.join(map(to_spec, edits))}")
 
 
 def find_attention_modules(model: Model) -> dict[int, str]:
     """The names of the modules that compute attention, by identity."""
     network, model_type = model.network, model.network.config.model_type
-    hooks = _editable_hooks(model)
-    if hooks is not None:
-        hooked = hooked_modules(network, hooks)
-        if any(map(find_editors, hooked.values())):
-            raise InputError(
-                f"A model of type '{model_type}' cannot be edited within hs.edited again. Give all edits to one call: "
-                "hs.edited(model, first, second)."
-            )
-        modules = {id(module): name for name, module in hooked.items()}
-    else:
-        modules = {id(module): name for name, module in network.named_modules() if calls_interface(module)}
+    modules = {id(module): name for name, module in network.named_modules() if computes_attention(module)}
     if not modules:
         raise _bypassed(model_type)
     if getattr(network, "is_gradient_checkpointing", False):
@@ -153,12 +138,6 @@ def _number_layers(network: Any, find_site: Callable[[str], str], modules: Mappi
     }
     numbered = (site_names for site_names in names.values() if len(site_names) in counts)
     return {name: layer for site_names in numbered for layer, name in enumerate(site_names)}
-
-
-def _editable_hooks(model: Model) -> Hooks | None:
-    """Return the hooks of a model type that bypasses the interface, if its heads can be edited."""
-    hooks = model.family.hooks
-    return hooks if hooks is not None and hooks.editable else None
 
 
 def _bypassed(model_type: str) -> CaptureError:

@@ -9,12 +9,12 @@ import pytest
 import torch
 import transformers
 
-from headscope.core.errors import CaptureError, DataWarning, InputError
+from headscope.core.errors import DataWarning, InputError
 from headscope.core.lens import view
 from headscope.core.trace import Trace
 from headscope.engine.capture import capture
 from headscope.engine.load import load
-from tests.models import KINDS, VOCAB, batch, network, text, tiny, tokenizer
+from tests.models import KINDS, batch, network, text, tiny, tokenizer
 
 
 def fresh(kind="bert", **changes):
@@ -80,23 +80,6 @@ def test_rows_of_padding_are_zero():
 def test_values_of_padding_are_kept_on_request_only():
     trace = capture(tiny("bert"), batch("bert"), keep=("values", "pads"))
     assert trace.values[0].transpose(1, 2)[~trace.keys.real].any()
-
-
-def test_a_model_that_bypasses_the_interface_is_an_error_that_names_the_file_to_add():
-    config = transformers.FalconConfig(
-        vocab_size=len(VOCAB),
-        hidden_size=32,
-        num_hidden_layers=1,
-        num_attention_heads=4,
-        bos_token_id=2,
-        eos_token_id=3,
-    )
-    model = load(transformers.FalconModel(config), tokenizer=tokenizer())
-    with pytest.raises(
-        CaptureError, match=r"type 'falcon' .* without the library's attention interface.*families/falcon\.py"
-    ):
-        capture(model, text(4))
-    assert model.network.config._attn_implementation in ("eager", "sdpa")
 
 
 def test_two_models_that_share_a_config_are_both_restored():

@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar, copy_context
 from dataclasses import dataclass, replace
-from functools import cache, partial
+from functools import cache, partial, wraps
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import torch
@@ -23,6 +23,7 @@ from torch import Tensor
 from headscope.core.errors import CaptureError
 from headscope.engine.model import name_modules
 from headscope.engine.pruning.kept_heads import find_kept_heads
+from headscope.engine.recording.follow import Follower, count_heads, is_followed, pause_following
 from headscope.engine.recording.recorder import AttentionCall, Recorder, lowest_score, restore_heads, start_graph
 
 
@@ -117,6 +118,23 @@ def is_editing() -> bool:
     return bool(_find_active(_editors))
 
 
+@contextmanager
+def mark_forwards(recorder: Recorder) -> Iterator[None]:
+    """Tell the recorder when an attention module is called: ALBERT calls one for each layer.
+
+    Some modules compute attention several times in one call, which are no layers.
+    """
+
+    def begin(*_: Any) -> None:
+        if is_recording(recorder):  # never calls of another thread
+            recorder.running = ""
+
+    with ExitStack() as stack:
+        for module in filter(computes_attention, recorder.names):
+            stack.enter_context(module.register_forward_pre_hook(begin))
+        yield
+
+
 def run_unedited(function: Callable[[], Value]) -> Value:
     """Call a function as if no recorder and no editor were active."""
 
@@ -172,6 +190,9 @@ def _replace_implementation(user: Any, modules: Collection[Any], *, evaluate: bo
             stack.enter_context(_replace(AttentionInterface, "get_interface", _wrap_lookup))
             for owner in {_find_owner(type(config)) for config in configs}:
                 stack.enter_context(_replace(owner, "_attn_implementation", _wrap_property))
+            module_classes: set[Any] = set(map(type, modules))
+            for owner in {_find_forward_owner(kind) for kind in module_classes if is_followed(kind)}:
+                stack.enter_context(_replace(owner, "forward", _wrap_forward))
             for config in configs:  # a copy that the model makes of its config keeps the mark of the original
                 stack.enter_context(_replace(config, "_attn_implementation_internal", partial(_mark, config)))
             replaced = {owner for owner, _ in list(_replaced)}
@@ -338,10 +359,7 @@ def _attend(
 
     The arguments have the names that transformers gives them: some models pass them by name.
     """
-    recorder = _find_recorder()
-    if recorder is not None and module not in recorder.names:
-        recorder = None
-    editors = find_editors(module)
+    recorder, editors = _find_users(module)
     if recorder is None and not editors:
         result: tuple[Tensor, Tensor | None] = eager(module, query, key, value, attention_mask, **options)
         return result
@@ -350,7 +368,8 @@ def _attend(
     if attention_mask is not None and attention_mask.dtype == torch.float64:
         lowest = lowest_score(torch.float64)  # in float32 less is -inf, and the softmax of a row of them NaN
         attention_mask = attention_mask.clamp(min=lowest)
-    output, weights = eager(module, query, key, value, attention_mask, **options)
+    with pause_following():
+        output, weights = eager(module, query, key, value, attention_mask, **options)
     if weights is None:
         raise CaptureError(f"The eager attention function of {type(module).__name__} returned no weights to capture.")
     name = recorder.names[module] if recorder is not None else ""
@@ -358,16 +377,57 @@ def _attend(
     call = AttentionCall(name, weights, value, output.transpose(1, 2), attention_mask)
     if (kept_heads := find_kept_heads(module)) is not None:
         call = restore_heads(call, kept_heads, keeps_graph=recorder is not None and recorder.keeps_graph)
+    context = _record_and_edit(module, recorder, editors, call)
+    if kept_heads is not None:
+        context = kept_heads.select(context)
+    changed = kept_heads is not None or bool(editors)
+    return (context.transpose(1, 2).contiguous() if changed else output), weights
+
+
+def _find_users(module: Any) -> tuple[Recorder | None, list[Editor]]:
+    """Return the recorder of this context, if the module is of its network, and the editors of the module."""
+    recorder = _find_recorder()
+    return recorder if recorder is not None and module in recorder.names else None, find_editors(module)
+
+
+def _record_and_edit(module: Any, recorder: Recorder | None, editors: list[Editor], call: AttentionCall) -> Tensor:
+    """Record what a module computed, and return the context that the editors make of it."""
     context = product = call.context
     if recorder is not None:
         recorder.record(call)
     for editor in editors:
         edited = replace(call, name=editor.names[id(module)], context=context)
         context = editor.change(edited, None if context is product else product)
-    if kept_heads is not None:
-        context = kept_heads.select(context)
-    changed = kept_heads is not None or bool(editors)
-    return (context.transpose(1, 2).contiguous() if changed else output), weights
+    return context
+
+
+def _take_followed(module: Any, recorder: Recorder | None, editors: list[Editor], call: AttentionCall) -> Tensor:
+    """Record and edit what a module computed without the interface."""
+    if recorder is not None:
+        recorder.followed[call.name] += 1
+    return _record_and_edit(module, recorder, editors, call)
+
+
+def _find_forward_owner(module_class: type) -> type:
+    """Return the class whose forward the modules of a class run."""
+    return next(base for base in module_class.__mro__ if "forward" in vars(base))
+
+
+def _wrap_forward(original: Any) -> Any:
+    """Return a forward that is followed, in our contexts, to the attention that it computes without the interface."""
+
+    @wraps(original)
+    def forward(module: Any, *args: Any, **options: Any) -> Any:
+        recorder, editors = _find_users(module)
+        if recorder is None and not editors:
+            return original(module, *args, **options)
+        name = recorder.names[module] if recorder is not None else ""
+        keeps_graph = recorder is not None and recorder.keeps_graph
+        take = partial(_take_followed, module, recorder, editors)
+        with Follower(name, count_heads(module), take, keeps_graph=keeps_graph):
+            return original(module, *args, **options)
+
+    return forward
 
 
 def _eager_function(module: Any) -> Any:
@@ -381,6 +441,12 @@ def _eager_function(module: Any) -> Any:
             "eager_attention_forward to compute the weights with. Add a family file that says how to capture it."
         )
     return function
+
+
+def computes_attention(module: Any) -> bool:
+    """Return True if the module's code computes attention, with the interface or without it."""
+    module_class: Any = type(module)
+    return _class_calls_interface(module_class) or is_followed(module_class)
 
 
 def calls_interface(module: Any) -> bool:

@@ -15,7 +15,7 @@ from headscope.effective.visibility import all_visible
 from headscope.engine.batch import Inputs
 from headscope.engine.fingerprint import CapturedModel
 from headscope.engine.model import Model
-from headscope.engine.recording.output_projection import output_slices
+from headscope.engine.recording.output_projection import has_projection, output_slices
 from headscope.engine.recording.recorder import AttentionCall, Recorder
 from headscope.engine.recording.sites import find_sites
 
@@ -28,6 +28,7 @@ class Request:
     layers: Sequence[int] | int | None
     heads: Sequence[int] | int | None
     keep: frozenset[str]
+    optional: frozenset[str] = frozenset()  # of these, what is left out where the model does not have it
     target: PredictionTarget | None = None  # whose gradient is computed
 
 
@@ -43,8 +44,10 @@ def make_trace(model: Model, inputs: Inputs, request: Request, recorder: Recorde
     )
     selected, visible = _select_and_mask(calls, (queries.real, keys.real), heads, keep_pads="pads" in request.keep)
     has_values, has_gradient = "values" in request.keep, bool(recorder.gradients)
-    output = None
-    if "output" in request.keep:
+    output, keep = None, request.keep
+    if request.optional and not all(has_projection(model, call.name) for call in calls):
+        keep -= request.optional
+    if "output" in keep:
         output = [output_slices(model, call.name, heads, head_count) for call in calls]
     return Trace(
         site=request.site,
@@ -62,7 +65,7 @@ def make_trace(model: Model, inputs: Inputs, request: Request, recorder: Recorde
         if has_gradient
         else None,
         model_output=recorder.model_output if "model_output" in request.keep else None,
-        held=request.keep | ({"gradient"} if has_gradient else frozenset()),
+        held=keep | ({"gradient"} if has_gradient else frozenset()),
         sites=tuple(recorder.sites),
         source=CapturedModel(model, recorder.names, target=request.target.spec if request.target else None),
         pruned=frozenset(

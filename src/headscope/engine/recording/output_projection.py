@@ -1,16 +1,78 @@
-"""The slice of the output projection that belongs to each head."""
+"""The output projection of an attention module: the linear layer that reads what its heads computed.
+
+It is found by data flow: in the first pass that is recorded, inputs of linear layers are compared with the context of
+the attention module that ran last. Where something else comes between, such as a gate or a normalisation, no layer
+reads the context itself, and there is none.
+"""
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import torch
 from jaxtyping import Float
-from torch import Tensor
+from torch import Tensor, nn
 
 from headscope.core.errors import CaptureError
 from headscope.engine.model import Model
 from headscope.engine.pruning.kept_heads import find_kept_heads
+from headscope.engine.recording.recorder import AttentionCall, Recorder
+
+_found: WeakKeyDictionary[Any, dict[str, str | None]] = WeakKeyDictionary()
+"""By network and name of an attention module: the name of its output projection, None if it has none."""
+
+
+@contextmanager
+def search_projections(model: Model, recorder: Recorder) -> Iterator[None]:
+    """Find the output projections of the attention modules that run in a block."""
+    table, calls = _found.setdefault(model.network, {}), list[AttentionCall]()
+
+    def note(call: AttentionCall) -> None:
+        table.setdefault(call.name, None)
+        calls[:] = [call]
+
+    def compare(layer: Any, args: tuple[Any, ...]) -> None:
+        if calls and args and isinstance(args[0], Tensor) and _is_context(args[0], calls[0].context):
+            module, name = calls[0].name, recorder.names[layer]
+            known = table[module]
+            if known is None or not name.startswith(f"{known}."):  # else a part of it, as of an adapter's layer
+                table[module] = name
+
+    recorder.on_context = note
+    with ExitStack() as stack:
+        for layer in filter(_is_linear, recorder.names):
+            stack.enter_context(layer.register_forward_pre_hook(compare))
+        yield
+    recorder.on_context = None
+
+
+def _is_linear(module: Any) -> bool:
+    """Return True for linear layers, of whatever class, and for those that an adapter wraps."""
+    weight = module._parameters.get("weight")
+    return hasattr(module, "base_layer") or (
+        weight is not None and weight.ndim == 2 and type(module) is not nn.Embedding
+    )
+
+
+def _is_context(tensor: Tensor, context: Float[Tensor, "batch head query value"]) -> bool:
+    """Return True if a tensor holds the heads of a context side by side: `batch query _`, or `query batch _`."""
+    batch, heads, queries, size = context.shape
+    if tensor.shape[-1] != heads * size or tensor.numel() != context.numel() or not tensor.is_floating_point():
+        return False
+    joined = context.transpose(1, 2).flatten(2)
+    layouts = (joined, joined.transpose(0, 1)) if tensor.shape[:2] == (queries, batch) else (joined,)
+    return any(_same_numbers(tensor, layout.reshape(tensor.shape).to(tensor.dtype)) for layout in layouts)
+
+
+def _same_numbers(left: Tensor, right: Tensor) -> bool:
+    return bool(torch.equal(left.nan_to_num(), right.nan_to_num())) and bool(left.any())
+
+
+def has_projection(model: Model, module: str) -> bool:
+    """Return True if the output projection of an attention module is known."""
+    return model.family.projection is not None or _found.get(model.network, {}).get(module) is not None
 
 
 def output_slices(
@@ -49,17 +111,25 @@ def _split_heads(
 
 def find_projection(model: Model, module: str) -> Any:
     """Return the output projection of an attention module: a layer, or a bare parameter (XLNet)."""
-    if model.family.projection is None:
-        raise CaptureError(
-            f"No family says where the output projection of model type '{model.network.config.model_type}' is. A "
-            "family is one file; families/bert.py is the shortest example. Or capture with "
-            "keep=('attention', 'values')."
-        )
     # torch.compile's wrapper, `_orig_mod`, has the same submodules
     path = [segment for segment in module.split(".") if segment != "_orig_mod"]
-    for step in model.family.projection.split("/"):
-        path = path[:-1] if step == ".." else [*path, step]
-    return _follow(model.network, path)
+    if model.family.projection is not None:
+        for step in model.family.projection.split("/"):
+            path = path[:-1] if step == ".." else [*path, step]
+        return _follow(model.network, path)
+    table = _found.get(model.network, {})
+    if (name := table.get(module)) is not None:
+        return _follow(model.network, name.split("."))
+    if module not in table:
+        raise CaptureError(
+            f"The output projection of {module} is found when the model runs, and it has not run yet. Capture a text "
+            "first."
+        )
+    raise CaptureError(
+        f"In {module} no linear layer reads what the heads computed: something comes between, such as a gate or a "
+        "normalisation, so no part of the output belongs to one head. Capture with keep=('attention', 'values'), and "
+        "use a lens that needs no output projection."
+    )
 
 
 def _follow(network: Any, path: Sequence[str]) -> Any:

@@ -78,12 +78,13 @@ class Recorder:
     find_site: Callable[[str], str]  # from a module's name
     site: str
     on_call: Callable[["Recorder"], None] | None = None  # called after each call at the site
-    marks_forwards: bool = False  # whether hooks reset `running` when a module is called
+    on_context: Callable[[AttentionCall], None] | None = None  # called with each call at whatever site
     keeps_graph: bool = False  # whether a gradient will be asked for
     calls: list[AttentionCall] = field(default_factory=list)
     graph: list[Tensor] = field(default_factory=list)  # the attention of `calls`, as the model goes on with it
     gradients: list[Tensor] = field(default_factory=list)  # of a target, with respect to `graph`
     modules: Counter[str] = field(default_factory=Counter)  # number of calls of each module
+    followed: Counter[str] = field(default_factory=Counter)  # of those, calls without the attention interface
     model_output: Any = None  # what the network's forward returned
     running: str = ""  # the module whose call was recorded last, until it is called again
     paused: bool = False  # while `on_call` runs: what it calls itself is not part of the pass
@@ -98,6 +99,8 @@ class Recorder:
         if self.paused:
             return
         self.modules[call.name] += 1
+        if self.on_context is not None:
+            self.on_context(call)
         if self.find_site(call.name) != self.site:
             return
         if call.name == self.running:
@@ -105,7 +108,7 @@ class Recorder:
                 f"{call.name} computes attention several times in one call, such as once for each image, and a trace "
                 "holds one map for each layer. Give a single image, or capture another site."
             )
-        self.running = call.name if self.marks_forwards else ""
+        self.running = call.name
         attention, context = _detach(call.attention), _detach(call.context)
         if call.missing:  # zeros would count as attention in every mean, NaN is left out
             attention, context = (
@@ -144,27 +147,31 @@ def find_base(tensor: Tensor) -> Tensor:
 def check_recording(model: Model, recorder: Recorder) -> None:
     """Raise an error if the site is missing, or if attention times values is not what the heads computed."""
     model_type, site = model.network.config.model_type, recorder.site
-    file = f"families/{model_type.replace('-', '_')}.py"
     if not recorder.modules:
         raise CaptureError(
-            f"Models of type '{model_type}' compute attention without the library's attention interface, so nothing "
-            f"was captured. Add a file {file} that says where their attention and values "
-            "are; families/gptj.py is the shortest example."
+            f"Nothing was captured: while this model of type '{model_type}' ran, no softmax over tokens was multiplied "
+            "with values. Models of convolutions or recurrences have no attention; some others compute it in a way "
+            "that headscope cannot follow."
         )
     if site not in recorder.sites:
-        raise InputError(f"This model has no attention site '{site}'. Its sites: {', '.join(recorder.sites)}.")
-    if model.family.hooks or not model.family.kinds:  # what no test has checked for this model type
+        if site not in map(recorder.find_site, recorder.names.values()):
+            raise InputError(f"This model has no attention site '{site}'. Its sites: {', '.join(recorder.sites)}.")
+        raise InputError(
+            f"Nothing was captured at site '{site}'. This input reaches these sites of the model: "
+            f"{', '.join(recorder.sites)}. Choose one: site='{recorder.sites[0]}'."
+        )
+    if not model.family.kinds:  # what no test has checked for this model type
         for call in recorder.calls:
-            _check_context(call, model_type, file)
+            _check_context(call, model_type)
 
 
-def _check_context(call: AttentionCall, model_type: str, file: str) -> None:
+def _check_context(call: AttentionCall, model_type: str) -> None:
     product = (call.attention.float() @ call.values.float()).to(call.context.dtype)
     tolerance = 1e-4 if call.context.dtype in (torch.float32, torch.float64) else 2e-2
     if call.context.shape != product.shape or not torch.allclose(
         product, call.context, tolerance, tolerance, equal_nan=True
     ):
         raise CaptureError(
-            f"In {call.name} attention times values is not what the head computed, so models of type '{model_type}' "
-            f"need a file {file} that says what else happens there."
+            f"In {call.name} of this model of type '{model_type}' attention times values is not what the head "
+            "computed: something else happens to it, such as a gate, and a map would not say what the head writes."
         )

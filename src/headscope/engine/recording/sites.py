@@ -14,7 +14,7 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from headscope.engine.model import Model, find_word_embeddings, name_modules
-from headscope.engine.recording.interface import calls_interface
+from headscope.engine.recording.interface import computes_attention
 
 CROSS = re.compile(r"cross|x_attn|encoder_att|enc(oder)?_?dec", re.IGNORECASE)
 """What the names of cross-attention modules contain, inside their layer."""
@@ -65,11 +65,12 @@ def find_sites(model: Model) -> Sites:
 
 def _search(model: Model) -> Sites:
     config = model.network.config
-    hooked = model.family.hooks and model.family.hooks.module
     modules: dict[ModulePath, str] = {}  # the first module of each site
+    counts = Counter[ModulePath]()  # modules of each site
     for module, name in name_modules(model.network).items():
-        if type(module).__name__ == hooked or calls_interface(module):
+        if computes_attention(module):
             modules.setdefault(_remove_numbers(name), name)
+            counts[_remove_numbers(name)] += 1
     cross = [path for path, name in modules.items() if CROSS.search(_split_layer(name)[1])]
     own = [path for path in modules if path not in cross]
     table = _label_own(own, is_encoder_decoder=config.is_encoder_decoder) | _label_cross(cross)
@@ -79,7 +80,10 @@ def _search(model: Model) -> Sites:
     readers = [path for path in own if table[path] != "decoder"]
     if readers and main not in table.values():
         embeddings = find_word_embeddings(model.network)
-        main, reads_source = table[_nearest(embeddings[0] if embeddings else "", readers)], embeddings is not None
+        main, reads_source = (
+            table[_nearest(embeddings[0] if embeddings else "", {path: counts[path] for path in readers})],
+            embeddings is not None,
+        )
     sides: dict[str, Sides] = {main: ("source", "source")} if reads_source else {}
     if config.is_encoder_decoder:
         sides |= {"decoder": ("target", "target"), "cross": ("target", "source")}
@@ -124,7 +128,7 @@ def _label_cross(cross: list[ModulePath]) -> dict[ModulePath, str]:
 
 
 def _unique_prefix(path: ModulePath, everyone: Iterable[ModulePath]) -> str:
-    """Return the shortest beginning that no other name has, without what all names begin with.
+    """Return the shortest beginning that no other name has, without what all names begin with; at least a segment.
 
     >>> _unique_prefix(("model", "tower", "attn"), [("model", "layers", "attn")])
     'tower'
@@ -133,7 +137,7 @@ def _unique_prefix(path: ModulePath, everyone: Iterable[ModulePath]) -> str:
     shared = min((_count_shared(path, other) for other in others), default=0)
     ends = range(shared + 1, len(path) + 1)
     end = next((end for end in ends if all(other[:end] != path[:end] for other in others)), len(path))
-    return ".".join(path[shared:end])
+    return ".".join(path[min(shared, len(path) - 1) : end])
 
 
 def _count_shared(left: ModulePath, right: ModulePath) -> int:
@@ -141,7 +145,10 @@ def _count_shared(left: ModulePath, right: ModulePath) -> int:
     return len(list(takewhile(lambda pair: pair[0] == pair[1], zip(left, right, strict=False))))
 
 
-def _nearest(name: str, sites: list[ModulePath]) -> ModulePath:
-    """Return the site whose name begins most like a given one; of several, the least deep."""
+def _nearest(name: str, sites: Mapping[ModulePath, int]) -> ModulePath:
+    """Return the site whose name begins most like a given one; of several that of most layers, then the least deep.
+
+    `sites` has the number of modules of each.
+    """
     path = _remove_numbers(name)
-    return max(sites, key=lambda site: (_count_shared(path, site), -len(site)))
+    return max(sites, key=lambda site: (_count_shared(path, site), sites[site], -len(site)))

@@ -21,6 +21,7 @@ from torch.utils.weak import WeakIdKeyDictionary
 from headscope.core.errors import CaptureError, DataWarning
 from headscope.core.prose import join_words
 from headscope.engine.model import Model
+from headscope.engine.recording.follow import PRODUCTS, RESHAPING, SCALING, WHOLE
 from headscope.engine.recording.interface import (
     find_configs,
     is_editing,
@@ -28,6 +29,7 @@ from headscope.engine.recording.interface import (
     run_plainly,
     run_unedited,
 )
+from headscope.engine.recording.output_projection import search_projections
 from headscope.engine.recording.recorder import Recorder, check_recording
 
 ATTENTIONS = frozenset({"attentions", "encoder_attentions", "decoder_attentions", "cross_attentions"})
@@ -52,7 +54,8 @@ def run_recorded(model: Model, recorder: Recorder, inputs: Mapping[str, Any]) ->
         return output
     copies = {name: value if isinstance(value, Tensor) else copy.deepcopy(value) for name, value in inputs.items()}
     state = _random_state(model)
-    output = model.network(**inputs)
+    with search_projections(model, recorder):
+        output = model.network(**inputs)
     check_recording(model, recorder)
     _verify(model, recorder, copies, output, state)
     settings.add(setting)
@@ -194,8 +197,7 @@ def _tensor_difference(plain: Tensor, other: Tensor, masks: Iterable[Tensor]) ->
 
 def _check_unseen(model: Model, recorder: Recorder, watch: "_AttentionWatch") -> None:
     """Raise CaptureError if the requested site lacks layers; warn of other attention that no site holds."""
-    recorded = recorder.modules if model.family.hooks else Counter[str]()
-    unseen = watch.count_calls(recorder.modules) - recorded
+    unseen = watch.count_calls(recorder.modules) - recorder.followed
     model_type = model.network.config.model_type
     here = [name for name in unseen.keys() - recorder.modules.keys() if recorder.find_site(name) == recorder.site]
     if here:
@@ -224,47 +226,6 @@ def _join_names(names: Iterable[str]) -> str:
 class _AttentionWatch(TorchFunctionMode):
     """Counts attention that modules compute outside of the interface: a softmax whose result multiplies a matrix."""
 
-    ATTENTION = frozenset({"scaled_dot_product_attention", "multi_head_attention_forward"})
-    PRODUCTS = frozenset({"matmul", "__matmul__", "bmm", "baddbmm", "einsum"})
-    KEEPS = frozenset(
-        [
-            "dropout",
-            "to",
-            "type",
-            "type_as",
-            "float",
-            "half",
-            "double",
-            "bfloat16",
-            "view",
-            "reshape",
-            "contiguous",
-            "transpose",
-            "permute",
-            "expand",
-            "clone",
-            "nan_to_num",
-            "masked_fill",
-            "masked_fill_",
-            "mul",
-            "__mul__",
-            "__rmul__",
-            "__getitem__",
-            "unsqueeze",
-            "squeeze",
-            "flatten",
-            "unflatten",
-            "swapaxes",
-            "movedim",
-            "where",
-            "view_as",
-            "reshape_as",
-            "detach",
-            "__get__",
-        ]
-    )
-    """Functions whose result is still attention if they are given attention."""
-
     def __init__(self, names: Mapping[Any, str]) -> None:
         super().__init__()
         self.names = names
@@ -282,10 +243,10 @@ class _AttentionWatch(TorchFunctionMode):
         name = getattr(function, "__name__", "")
         if name == "softmax" and result.ndim > 2:
             self.weights[result] = True
-        elif name in self.ATTENTION or (name in self.PRODUCTS and self._has_weights(args)):
+        elif name in WHOLE or (name in PRODUCTS and self._has_weights(args)):
             running = _find_running(self.names)
             self.calls += [running] if running else []
-        elif name in self.KEEPS and isinstance(result, Tensor) and self._has_weights(args):
+        elif name in RESHAPING | SCALING and isinstance(result, Tensor) and self._has_weights(args):
             self.weights[result] = True
         return result
 
