@@ -232,8 +232,7 @@ def test_a_projection_that_is_not_called_is_not_found():
         capture(model, text(4), keep="output")
 
 
-@pytest.mark.parametrize("implementation", ["eager", "sdpa"])
-@pytest.mark.parametrize("alibi", [False, True])
+@pytest.mark.parametrize(("implementation", "alibi"), [("eager", False), ("eager", True), ("sdpa", False)])
 def test_falcon_is_captured_whatever_it_runs(implementation, alibi):
     config = transformers.FalconConfig(
         **SIZE, hidden_size=32, num_hidden_layers=2, num_attention_heads=4, alibi=alibi, bos_token_id=2, eos_token_id=3
@@ -275,7 +274,8 @@ class Scores(torch.nn.Module):
 def test_attention_is_recognized_however_it_is_written_and_can_be_replaced(form):
     torch.manual_seed(0)
     scores, values, calls = torch.randn(2, 4, 8, 8), torch.randn(2, 4, 8, 5), []
-    scores[1, ..., 6:] = torch.finfo(torch.float32).min
+    if form != "sdpa":  # where these are states
+        scores[1, ..., 6:] = torch.finfo(torch.float32).min
     module = Scores(form)
     assert is_followed(Scores)
 

@@ -195,9 +195,11 @@ def test_layers_of_different_sizes_are_an_error_unless_chosen():
         capture(model, {"pixel_values": PIXELS}, layers=[0])
 
 
-def test_a_site_that_does_not_exist_is_an_error_that_names_the_others():
+def test_a_site_that_an_input_does_not_reach_is_an_error_that_names_the_others():
     model = load(llava(), tokenizer=tokenizer())
-    with pytest.raises(InputError, match=r"no attention site 'vision_tower'\. Its sites: language_model\."):
+    with pytest.raises(
+        InputError, match=r"at site 'vision_tower'\. This input reaches these .*: language_model\. Choose"
+    ):
         capture(model, text(5), site="vision_tower")  # which was not called
 
 

@@ -159,10 +159,14 @@ def test_generation_is_compared_on_the_prompt():
 
 
 class Aside(torch.nn.Module):
-    """Attention without the interface, of one head."""
+    """Attention without the interface, of one head, in a function that the class does not name."""
+
+    def __init__(self):
+        super().__init__()
+        self.compute = lambda states: (states @ states.mT).softmax(-1) @ states
 
     def forward(self, hidden):
-        return (hidden @ hidden.transpose(1, 2)).softmax(-1).reshape(len(hidden), -1, hidden.shape[1]) @ hidden
+        return self.compute(hidden)
 
 
 class Pooler(torch.nn.Module):
@@ -220,19 +224,12 @@ def build_kosmos():
     return transformers.Kosmos2_5Model(config), {"flattened_patches": patches, "image_embeds_position_mask": places}
 
 
-@pytest.mark.parametrize(
-    ("build", "modules"),
-    [
-        (build_clap, r"audio_model\.audio_encoder\.layers\.\*\.blocks\.\*\.attention\.self"),
-        (build_kosmos, r"vision_model\.encoder\.layer\.\*\.attention"),
-    ],
-)
-def test_towers_that_bypass_the_interface_are_named(build, modules):
+@pytest.mark.parametrize(("build", "site"), [(build_clap, "audio_model"), (build_kosmos, "vision_model")])
+def test_towers_that_bypass_the_interface_are_sites(build, site):
     torch.manual_seed(0)
     built, inputs = build()
     ids = torch.arange(5, 13)[None]
-    with pytest.warns(DataWarning, match=rf"also computes attention in {modules} .* not the whole model"):
-        capture(load(built.eval(), tokenizer=tokenizer()), {"input_ids": ids, **inputs})
+    assert site in capture(load(built.eval(), tokenizer=tokenizer()), {"input_ids": ids, **inputs}).sites
 
 
 def test_a_site_that_lacks_a_layer_is_refused():
