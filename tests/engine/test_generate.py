@@ -7,12 +7,12 @@ import torch
 import transformers
 
 import headscope as hs
-from headscope.core.errors import InputError
+from headscope.core.errors import CaptureError, DataWarning, InputError
 from headscope.core.lens import view
 from headscope.engine.capture import capture
 from headscope.engine.generate import generate
 from headscope.engine.load import load
-from tests.models import KINDS, network, text, tiny, tokenizer
+from tests.models import KINDS, text, tiny, tokenizer
 
 WRITERS = ("gpt2", "llama", "qwen3", "mistral", "gemma2", "phi3", "gpt_oss", "cohere", "gptj", "gpt_neo", "bloom")
 
@@ -219,9 +219,68 @@ def test_stopping_criteria_for_several_texts_are_an_error():
 def test_a_model_that_cannot_generate_is_an_error():
     with pytest.raises(InputError, match=r"GPT2Model cannot generate text\. Load the class of its kind that can"):
         generate(tiny("gpt2"), text(4))
-    two = load(transformers.T5ForConditionalGeneration(network("t5").config), tokenizer=tokenizer())
-    with pytest.raises(InputError, match=r"'t5' reads one text and writes another\. Capture both: hs\.capture"):
-        generate(two, text(4))
+
+
+def translator(kind):
+    torch.manual_seed(0)
+    config = transformers.AutoConfig.for_model(kind, **{**KINDS[kind], "eos_token_id": None})
+    return load(transformers.AutoModelForSeq2SeqLM.from_config(config).eval(), tokenizer=tokenizer())
+
+
+@pytest.mark.parametrize("kind", ["t5", "bart", "m2m_100", "umt5"])
+@pytest.mark.parametrize("site", ["cross", "decoder"])
+def test_what_a_decoder_writes_is_the_same_as_one_forward_pass(kind, site):
+    model, texts = translator(kind), [text(7), text(4)]
+    trace = generate(model, texts, max_new_tokens=5, site=site)
+    alone = generate(model, texts[1], max_new_tokens=5, site=site)
+    written = torch.tensor([tokenizer().convert_tokens_to_ids(row) for row in trace.queries.text])
+    whole = capture(
+        model, {**tokenizer()(texts, padding=True, return_tensors="pt"), "decoder_input_ids": written}, site=site
+    )
+    assert trace.queries.segment.tolist() == [[0, 1, 1, 1, 1, 1]] * 2
+    for name in ("attention", "values", "context", "visible"):
+        for ours, theirs in zip(getattr(trace, name), getattr(whole, name), strict=True):
+            torch.testing.assert_close(ours, theirs, atol=1e-5, rtol=1e-5)
+    torch.testing.assert_close(alone.attention[1][0], trace.attention[1][1][..., : alone.attention[1].shape[-1]])
+    assert "generated" in trace.examples[0].columns
+
+
+def test_the_default_site_of_a_translator_is_what_it_reads():
+    trace = generate(translator("t5"), text(7), max_new_tokens=3)
+    assert (trace.site, trace.keys.text[0][0], trace.queries.segment.tolist()) == ("cross", "[CLS]", [[0, 1, 1, 1]])
+    assert view(trace, "effective").weights.shape == (1, 2, 4, 4, len(trace.keys.text[0]))
+    with pytest.raises(InputError, match=r"The encoder reads a text before anything is generated: hs\.capture"):
+        generate(translator("t5"), text(7), site="encoder")
+
+
+def test_an_encoder_whose_tokens_see_later_ones_is_refused():
+    config = transformers.BertConfig(**KINDS["bert"])
+    model = load(transformers.BertLMHeadModel(config).eval(), tokenizer=tokenizer())
+    with pytest.raises(
+        CaptureError, match=r"of type 'bert' tokens see those after them.* is_decoder=True in its config"
+    ):
+        generate(model, text(4), max_new_tokens=3)
+    config.is_decoder = True
+    decoder = load(transformers.BertLMHeadModel(config).eval(), tokenizer=tokenizer())
+    assert generate(decoder, text(4), max_new_tokens=3).visible[0][0, 0].tolist() == [True] + [False] * 8
+
+
+class Shifted(transformers.GPT2LMHeadModel):
+    """Positions count from 1, as in PaliGemma."""
+
+    def prepare_inputs_for_generation(self, input_ids, attention_mask=None, **kwargs):
+        inputs = super().prepare_inputs_for_generation(input_ids, attention_mask=attention_mask, **kwargs)
+        return {**inputs, "position_ids": inputs["position_ids"] + 1}
+
+
+def test_the_last_row_has_the_position_that_follows_the_others():
+    model = writer("gpt2")
+    model.network.__class__ = Shifted
+    with pytest.warns(DataWarning, match="differs from a forward pass over the same tokens by up to"):
+        trace = generate(model, text(6), max_new_tokens=4)
+    ids = ids_of(trace)
+    whole = capture(model, {"input_ids": ids, "position_ids": torch.arange(1, ids.shape[1] + 1)[None]})
+    torch.testing.assert_close(trace.attention[1], whole.attention[1])
 
 
 def test_generate_is_public():

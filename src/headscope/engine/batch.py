@@ -107,7 +107,7 @@ def make_batches(
             if targets is not None:
                 target_tensors, target = pad_sequences(targets[rows], fill, device=model.device)
                 tensors |= {f"decoder_{name}": tensor for name, tensor in target_tensors.items()}
-            arguments = _forward_arguments(model, tensors, drop_unknown=True)
+            arguments = forward_arguments(model, tensors, drop_unknown=True)
             yield Inputs(arguments, tuple(examples[rows]), source, target)
 
     return batches()
@@ -136,9 +136,9 @@ def inputs_from_tensors(model: Model, batch: Mapping[str, Any], image_names: Seq
     is_encoder_decoder = model.network.config.is_encoder_decoder
     if is_encoder_decoder and "decoder_input_ids" not in tensors:
         _check_decoder(model)
-        tensors["decoder_input_ids"] = torch.full((len(main), 1), _decoder_start_id(model))
+        tensors["decoder_input_ids"] = torch.full((len(main), 1), decoder_start_id(model))
     on_device = {name: tensor.to(model.device, non_blocking=True) for name, tensor in tensors.items()}
-    arguments = _forward_arguments(model, on_device)
+    arguments = forward_arguments(model, on_device)
     grid = patch_grid(model, tensors["pixel_values"]) if "pixel_values" in tensors else None
     if "input_ids" not in tensors:
         return Inputs(arguments, image_examples(model, main, image_names), None, grid=grid)
@@ -248,7 +248,7 @@ def _count_positions(model: Model) -> int | None:
 
 def _encode_targets(model: Model, examples: Sequence[Example], longest: int | None) -> list[Encoded]:
     """Encode what the decoder reads: its start token, then the second text without its end token."""
-    start_id = _decoder_start_id(model)
+    start_id = decoder_start_id(model)
     role = special_roles(model.tokenizer).get(start_id, ROLES.index("other"))
     start = Encoded.lazy(
         inputs={"input_ids": [start_id], "attention_mask": [1]},
@@ -310,7 +310,8 @@ def _check_decoder(model: Model) -> None:
         )
 
 
-def _decoder_start_id(model: Model) -> int:
+def decoder_start_id(model: Model) -> int:
+    """Return the id of the token with which a decoder starts."""
     config = model.network.config
     start = getattr(config, "decoder_start_token_id", None)
     start = config.pad_token_id if start is None else start
@@ -319,7 +320,7 @@ def _decoder_start_id(model: Model) -> int:
     return int(start)
 
 
-def _forward_arguments(model: Model, tensors: dict[str, Tensor], *, drop_unknown: bool = False) -> dict[str, Any]:
+def forward_arguments(model: Model, tensors: dict[str, Tensor], *, drop_unknown: bool = False) -> dict[str, Any]:
     """Switch the cache off; drop what the network's forward does not take, such as token types for DistilBERT."""
     names = _parameter_names(inspect.unwrap(getattr(model.network.forward, "__func__", model.network.forward)))
     if drop_unknown and "input_ids" in names:

@@ -2,28 +2,44 @@
 
 import copy
 import inspect
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from headscope.core.errors import InputError
+from headscope.core.errors import CaptureError, DataWarning, InputError
 from headscope.core.example import Example
 from headscope.core.tokens import Tokens
 from headscope.core.trace import Trace
 from headscope.core.trace.nan_attention import warn_about_nan
 from headscope.data.reading.read import read_texts
 from headscope.data.tokenizing.encode import Encoded, encode, pad_sequences
-from headscope.engine.batch import Inputs, copy_ids_to_host, max_input_length, tokens_from_ids
+from headscope.engine.batch import (
+    Inputs,
+    copy_ids_to_host,
+    decoder_start_id,
+    forward_arguments,
+    max_input_length,
+    tokens_from_ids,
+)
 from headscope.engine.capture import make_request, record, record_calls
 from headscope.engine.images import check_reads_texts
 from headscope.engine.model import Model
+from headscope.engine.recording.interface import is_editing
 from headscope.engine.recording.make_trace import make_trace
 from headscope.engine.recording.recorder import AttentionCall, Recorder, check_recording
 from headscope.engine.recording.verify import verify_first
+
+SAME = 1e-3
+"""Weights of two passes that are called the same differ by less."""
+
+_compared: WeakKeyDictionary[Any, set[str]] = WeakKeyDictionary()
+"""By network: the sites at which generated rows were compared with those of a forward pass."""
 
 
 def generate(
@@ -43,6 +59,9 @@ def generate(
     The trace is one square map over prompt and new tokens, the same as one forward pass over all of them. New tokens
     have segment 1, and each example's `columns["generated"]` is the generated text. The last token is never an input
     during generation; one more step reads it, so that every token has its row.
+
+    A model with an encoder and a decoder reads the text and writes another. Its site "cross", the default, is what
+    each written token attended to in the text, and "decoder" what it attended to in what was written before.
 
     Parameters
     ----------
@@ -66,18 +85,30 @@ def generate(
     >>> hs.generate(writer, "The cat sat", min_new_tokens=3, max_new_tokens=3).keys.counts.item()
     8
     """
-    request = make_request(model, site, layers, heads, keep)
     check_reads_texts(model, "hs.generate continues texts")
+    writes_another = bool(model.network.config.is_encoder_decoder)
+    request = make_request(model, site or ("cross" if writes_another else None), layers, heads, keep)
+    if request.site == "encoder" and writes_another:
+        raise InputError(
+            "The encoder reads a text before anything is generated: hs.capture(model, text) is its attention. "
+            "hs.generate has the sites 'cross' and 'decoder'."
+        )
     plan = _plan(model, max_new_tokens, generate_options)
     examples = read_texts(text)
     encoded, fill = _encode_prompts(model, examples, chat), {"input_ids": plan.settings.pad_token_id}
-    prompt, prompt_tokens = pad_sequences(encoded, fill, device=model.device, left=True)
+    prompt, prompt_tokens = pad_sequences(encoded, fill, device=model.device, left=not writes_another)
     _check_prompts(model, prompt_tokens, plan, max_new_tokens)
-    verify_first(model, prompt, lambda: record(model, prompt, request.site))
-    recorder, ids, real = _generate(model, request.site, prompt, plan)
+    first = _first_inputs(model, prompt, plan)
+    verify_first(model, first, lambda: record(model, first, request.site))
+    recorder, ids, real, start = _generate(model, request.site, prompt, plan)
     check_recording(model, recorder)
-    tokens = _all_tokens(model, prompt_tokens, ids, real)
-    inputs = Inputs(prompt, _add_generated_text(model, examples, tokens, ids), tokens)
+    _compare_with_forward(model, request.site, recorder, prompt, ids, real)
+    if writes_another:
+        target = _new_tokens(model, ids, real, start)
+        inputs = Inputs(prompt, _add_generated_text(model, examples, target, ids), prompt_tokens, target)
+    else:
+        tokens = _all_tokens(model, prompt_tokens, ids, real)
+        inputs = Inputs(prompt, _add_generated_text(model, examples, tokens, ids), tokens)
     trace = make_trace(model, inputs, request, recorder)
     warn_about_nan(trace)
     return trace
@@ -103,11 +134,6 @@ def _plan(model: Model, max_new_tokens: int, options: Mapping[str, Any]) -> _Pla
         raise InputError(
             f"{type(network).__name__} cannot generate text. Load the class of its kind that can, such as "
             "AutoModelForCausalLM.from_pretrained(…), and give it to hs.load."
-        )
-    if network.config.is_encoder_decoder:
-        raise InputError(
-            f"hs.generate follows models that go on with their prompt, but '{network.config.model_type}' reads one "
-            "text and writes another. Capture both: hs.capture(model, text, written, site='cross')."
         )
     if max_new_tokens < 1:
         raise InputError(f"max_new_tokens must be at least 1, but got {max_new_tokens}.")
@@ -172,7 +198,7 @@ def _encode_prompts(model: Model, examples: Sequence[Example], chat: bool) -> li
 
 def _check_prompts(model: Model, prompts: Tokens, plan: _Plan, max_new_tokens: int) -> None:
     limit, width = max_input_length(model), prompts.real.shape[1]
-    if limit is not None and width + max_new_tokens > limit:
+    if limit is not None and width + max_new_tokens > limit and not model.network.config.is_encoder_decoder:
         raise InputError(
             f"The longest prompt has {width} tokens, and max_new_tokens={max_new_tokens} may follow, but this model "
             f"reads {limit} at most. Shorten the prompt, or lower max_new_tokens."
@@ -182,47 +208,133 @@ def _check_prompts(model: Model, prompts: Tokens, plan: _Plan, max_new_tokens: i
         raise InputError(f"With {used[0]}, nothing says where each text of a batch ended. Give the texts one by one.")
 
 
+def _first_inputs(model: Model, prompt: Mapping[str, Tensor], plan: _Plan) -> Mapping[str, Tensor]:
+    """Return the inputs of a forward pass over the prompt: a decoder reads its start token."""
+    if not model.network.config.is_encoder_decoder:
+        return prompt
+    start = plan.settings.decoder_start_token_id
+    start = decoder_start_id(model) if start is None else start
+    return {**prompt, "decoder_input_ids": torch.full((len(prompt["input_ids"]), 1), start, device=model.device)}
+
+
 def _generate(
     model: Model, site: str, prompt: Mapping[str, Tensor], plan: _Plan
-) -> tuple[Recorder, Int[Tensor, "batch token"], Bool[Tensor, "batch token"]]:
-    """Return one recorded call for each layer, the ids of prompt and new tokens, and which are not padding."""
+) -> tuple[Recorder, Int[Tensor, "batch token"], Bool[Tensor, "batch token"], int]:
+    """Return one recorded call for each layer, the ids of all tokens, which are not padding, and where new ones begin.
+
+    A decoder that reads another text has only tokens of its own.
+    """
     network, steps = model.network, list[list[_Step]]()
     prompt_ids, prompt_mask = prompt["input_ids"], prompt["attention_mask"]
+    writes_another, arguments = network.config.is_encoder_decoder, dict[str, Any]()
+
+    def note_arguments(_: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        arguments.clear()
+        arguments.update(inspect.signature(network.forward).bind(*args, **kwargs).arguments)
 
     def collect_step(*_: Any) -> None:
-        steps.append([_make_step(call) for call in recorder.calls])
+        steps.append([_make_step(call, is_cross=site == "cross") for call in recorder.calls])
         recorder.calls = []
 
-    with torch.no_grad(), record_calls(model, site) as recorder, network.register_forward_hook(collect_step):
+    with (
+        torch.no_grad(),
+        record_calls(model, site) as recorder,
+        network.register_forward_pre_hook(note_arguments, with_kwargs=True),
+        network.register_forward_hook(collect_step),
+    ):
         result = network.generate(
             input_ids=prompt_ids, attention_mask=prompt_mask, generation_config=plan.settings, **plan.options
         )
         ids = result.sequences
-        new = ids[:, prompt_ids.shape[1] :]
-        mask = torch.cat([prompt_mask, torch.ones_like(new)], dim=1)
-        takes_positions = "position_ids" in inspect.signature(network.forward).parameters
-        positions = {"position_ids": mask.sum(-1, keepdim=True) - 1} if takes_positions else {}
-        network(ids[:, -1:], attention_mask=mask, past_key_values=result.past_key_values, use_cache=True, **positions)
-    recorder.calls = [_join_steps(layer, ids.shape[1]) for layer in zip(*steps, strict=True)]
+        network(**_next_arguments(arguments, ids, writes_another=writes_another))
+    join = _join_cross_steps if site == "cross" else _join_steps
+    recorder.calls = [join(layer, ids.shape[1]) for layer in zip(*steps, strict=True)]
+    start = steps[0][0].attention.shape[2] if writes_another else prompt_ids.shape[1]
+    new = ids[:, start:]
     ends = torch.isin(new, torch.tensor(plan.end_ids, device=new.device)).long()
     real = ends.cumsum(-1) - ends == 0  # what follows the first end token is padding
-    return recorder, ids, torch.cat([prompt_mask.bool(), real], dim=1)
+    before = torch.ones_like(ids[:, :start], dtype=torch.bool) if writes_another else prompt_mask.bool()
+    return recorder, ids, torch.cat([before, real], dim=1), start
+
+
+def _next_arguments(last: Mapping[str, Any], ids: Tensor, *, writes_another: bool) -> dict[str, Any]:
+    """Return the arguments of the step that reads the last token, from those of the step before it.
+
+    Positions go on from where the model let them be: some count from 1.
+    """
+    side = "decoder_" if writes_another else ""
+    arguments = {**last.get("kwargs", {}), **{name: value for name, value in last.items() if name != "kwargs"}}
+    arguments[f"{side}input_ids"] = ids[:, -1:]
+    for name in (f"{side}position_ids", "cache_position"):
+        if isinstance(positions := arguments.get(name), Tensor):
+            arguments[name] = positions[..., -1:] + 1
+    if isinstance(types := arguments.get("token_type_ids"), Tensor):
+        arguments["token_type_ids"] = types[..., -1:]
+    if isinstance(mask := arguments.get(f"{side}attention_mask"), Tensor) and mask.ndim == 2:
+        arguments[f"{side}attention_mask"] = torch.cat([mask, torch.ones_like(mask[:, :1])], dim=1)
+    return arguments
+
+
+def _compare_with_forward(
+    model: Model,
+    site: str,
+    recorder: Recorder,
+    prompt: Mapping[str, Tensor],
+    ids: Int[Tensor, "batch token"],
+    real: Bool[Tensor, "batch token"],
+) -> None:
+    """Compare the joined steps with a forward pass over all tokens, at the first generation of a network and site.
+
+    Raise CaptureError for an encoder, in which tokens see those after them; warn of other differences.
+    """
+    if is_editing() or site in _compared.setdefault(model.network, set()):
+        return
+    row = int(prompt["attention_mask"].sum(1).argmax())  # has no padding before its tokens
+    length, inputs = int(real[row].sum()), {"input_ids": ids[row : row + 1]}
+    inputs = {name: tensor[:, :length] for name, tensor in inputs.items()}
+    if model.network.config.is_encoder_decoder:
+        source = {name: tensor[row : row + 1] for name, tensor in prompt.items()}
+        inputs = {**source, "decoder_input_ids": inputs["input_ids"]}
+    whole = record(model, forward_arguments(model, inputs), site)
+    model_type = model.network.config.model_type
+    same = SAME if model.network.dtype in (torch.float32, torch.float64) else 20 * SAME
+    largest = 0.0
+    for joined, forward in zip(recorder.calls, whole.calls, strict=True):
+        keys = joined.attention.shape[-1] if site == "cross" else length
+        difference = joined.attention[row, :, :length, :keys] - forward.attention[0]
+        difference = difference.float().nan_to_num().abs()
+        later = difference.triu(1) if site != "cross" else difference.new_zeros(1)
+        if float(later.max()) > same:
+            raise CaptureError(
+                f"In a forward pass of this model of type '{model_type}' tokens see those after them, which do not "
+                "exist yet while it generates: it is an encoder. Load it as a decoder, with is_decoder=True in its "
+                "config."
+            )
+        largest = max(largest, float(difference.max()))
+    if largest > same:
+        warnings.warn(
+            f"What this model of type '{model_type}' attended to while it generated differs from a forward pass over "
+            f"the same tokens by up to {largest:.2g}. The trace holds what it did while it generated.",
+            DataWarning,
+            stacklevel=3,
+        )
+    _compared[model.network].add(site)
 
 
 @dataclass(frozen=True)
 class _Step:
-    """What one layer computed in one forward pass; `values` are those of the new tokens, without the cached ones."""
+    """What one layer computed in one forward pass; `values` are without the cached ones."""
 
     name: str
     attention: Float[Tensor, "batch head new key"]
     visible: Bool[Tensor, "#batch #new key"] | None
-    values: Float[Tensor, "batch head new value"]
+    values: Float[Tensor, "batch head _ value"]  # _ is new, or all keys of another text
     context: Float[Tensor, "batch head new value"]
     missing: tuple[int, ...]  # heads that were pruned
 
 
-def _make_step(call: AttentionCall) -> _Step:
-    values = call.values[:, :, -call.attention.shape[2] :].clone()
+def _make_step(call: AttentionCall, *, is_cross: bool) -> _Step:
+    values = call.values if is_cross else call.values[:, :, -call.attention.shape[2] :].clone()
     return _Step(call.name, call.attention, call.visible(), values, call.context, call.missing)
 
 
@@ -239,6 +351,30 @@ def _join_steps(steps: Sequence[_Step], width: int) -> AttentionCall:
         visible[:, 0, start:end, keys] = True if step.visible is None else step.visible
     values, context = (torch.cat([getattr(step, name) for step in steps], dim=2) for name in ("values", "context"))
     return AttentionCall(steps[0].name, attention, values, context, visible, missing=steps[0].missing)
+
+
+def _join_cross_steps(steps: Sequence[_Step], _: int) -> AttentionCall:
+    """Join one layer's steps into one call; all steps attend to the same keys."""
+    attention, context = (
+        torch.cat([getattr(step, name) for step in steps], dim=2) for name in ("attention", "context")
+    )
+    batch, keys = len(attention), attention.shape[3]
+    masks = [
+        torch.ones(batch, step.attention.shape[2], keys, dtype=torch.bool, device=attention.device)
+        if step.visible is None
+        else step.visible.expand(batch, step.attention.shape[2], keys)
+        for step in steps
+    ]
+    visible = torch.cat(masks, dim=1)[:, None]
+    return AttentionCall(steps[0].name, attention, steps[0].values, context, visible, missing=steps[0].missing)
+
+
+def _new_tokens(model: Model, ids: Tensor, real: Tensor, start: int) -> Tokens:
+    """Return the tokens that a decoder wrote, which have segment 1, after those that it started with."""
+    inputs = {"decoder_input_ids": ids, "decoder_attention_mask": real}
+    tokens = tokens_from_ids(model, copy_ids_to_host(inputs), "decoder_")
+    segment = torch.where(tokens.real, (torch.arange(ids.shape[1]) >= start).long(), -1)
+    return replace(tokens, segment=segment)
 
 
 def _all_tokens(model: Model, prompt: Tokens, ids: Tensor, real: Tensor) -> Tokens:
