@@ -1,6 +1,7 @@
 """What the page asks models: numbers are those of plain transformers, limits hold, and nothing stays on."""
 
 import asyncio
+import json
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -396,6 +397,16 @@ def test_a_model_that_does_not_load_is_refused_with_a_sentence_and_the_studio_go
     live.until(lambda: live.studio.jobs.work == "")
 
 
+@pytest.mark.parametrize("named", [5, "BertModel", [1], ["BertConfig"]])
+def test_a_config_that_names_no_class_of_a_model_is_refused_with_a_sentence(live, folder, named):
+    save_model(folder / "odd")
+    config = json.loads((folder / "odd" / "config.json").read_text())
+    (folder / "odd" / "config.json").write_text(json.dumps({**config, "architectures": named}))
+    answer = ask(live, "look", "odd", lenses=RAW)
+    assert answer.status == 400
+    assert "architectures" in answer.error
+
+
 def test_a_pickled_model_is_refused_with_a_sentence_and_not_read(live, folder):
     save_model(folder / "pickled")
     (folder / "pickled" / "model.safetensors").unlink()
@@ -434,8 +445,6 @@ class Evil:
 
 @pytest.mark.parametrize("where", ["model", "tokenizer"])
 def test_code_of_a_model_is_never_run(live, folder, where):
-    import json
-
     name = f"remote-{where}"
     save_model(folder / name)
     path = folder / name / ("config.json" if where == "model" else "tokenizer_config.json")
