@@ -249,7 +249,7 @@ class App {
     const rows = [...header.made];
     if (sheet?.text) rows.unshift(["text", sheet.pair ? `${sheet.text} ‖ ${sheet.pair}` : sheet.text]);
     for (const [name, value] of rows) list.append(make("dt", "", {}, name), make("dd", "", {}, value));
-    this.about.replaceChildren(make("summary", "", {}, "About these maps"), list);
+    this.about.replaceChildren(make("summary", "", {}, `About ${sheet ? (sheet.lenses.length ? "these maps" : "these numbers") : "this result"}`), list);
     this.about.hidden = !rows.length;
   }
 

@@ -91,6 +91,11 @@ export function keepTogether(text: string): string {
   return text.replace(/ %/g, "\u00a0%").replace(/\b([nN]) = (?=\d)/g, "$1\u00a0=\u00a0").replace(/ − /g, "\u00a0−\u00a0");
 }
 
+/** A text with a large first letter, as at the start of a sentence. */
+export function capitalize(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}
+
 /** A token in quotes, short enough for a sentence. */
 export function quote(text: string, longest = 28): string {
   const shown = text.length > longest ? `${text.slice(0, longest - 1)}…` : text;

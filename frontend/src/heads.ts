@@ -60,9 +60,14 @@ export function shortLabel(scalar: Scalar): string {
   return scalar.label.replace(/\s*\([^()]*\)(?=$|, measured$)/, "");
 }
 
+/** A scalar's label, and its lens where the label does not begin with it, as that of the effective share does. */
+export function fullLabel(scalar: Scalar): string {
+  return scalar.lens && !scalar.label.startsWith(`${scalar.lens} `) ? `${scalar.label} · ${scalar.lens}` : scalar.label;
+}
+
 /** A scalar's label, with its lens, and how many examples were measured. */
 export function longLabel(scalar: Scalar, lens = true): string {
-  return [scalar.lens && lens ? `${scalar.label} · ${scalar.lens}` : scalar.label, scalar.n].filter(Boolean).join(", ");
+  return [lens ? fullLabel(scalar) : scalar.label, scalar.n].filter(Boolean).join(", ");
 }
 
 /** Which cells have the largest number, and which the smallest; all are the same where both ends are. */

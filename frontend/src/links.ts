@@ -5,6 +5,7 @@ import type { Svg } from "./svg";
 import type { MapData, Unit, Viewer } from "./types";
 
 const LINE = 13; // between labels
+const INK = 250; // strengths of links, in sum, that can still be told apart
 
 /** The largest weights of a row by size, until they are a share `mass` of its total; indices, largest first. */
 export function largestByMass(row: Float32Array, mass: number): number[] {
@@ -78,6 +79,7 @@ export class Links {
   private map: MapData | null = null;
   private links: Link[] = [];
   private largest = 1;
+  private ink = 0;
   private strong: { rows: ReadonlySet<number>; columns: ReadonlySet<number> } = { rows: new Set(), columns: new Set() };
 
   constructor(private readonly viewer: Viewer) {
@@ -99,6 +101,7 @@ export class Links {
   /** Draw links; tokens at the ends of the links of a selection are written strong. */
   draw(map: MapData, links: Link[], largest: number, width: number, height: number, chosen: { rows?: readonly number[]; columns?: readonly number[] } | null): void {
     Object.assign(this, { map, links, largest: largest || 1 });
+    this.ink = links.reduce((sum, link) => sum + Math.min(1, Math.abs(link.weight) / this.largest), 0);
     this.strong = {
       rows: new Set(chosen ? links.map((link) => link.row) : []),
       columns: new Set(chosen ? links.map((link) => link.column) : []),
@@ -127,9 +130,9 @@ export class Links {
     context.fillText("key", this.layout.right + 6, 8);
   }
 
-  /** Links of a few tokens are strong; those of all tokens are drawn over each other. */
+  /** Links of a few tokens are strong; those of all tokens are drawn over each other, the fainter the more of them there are. */
   private opacity(strength: number): number {
-    return this.strong.rows.size ? 0.1 + 0.8 * strength : 0.03 + 0.57 * strength ** 1.5;
+    return this.strong.rows.size ? 0.1 + 0.8 * strength : Math.max(0.02, (0.03 + 0.57 * strength ** 1.5) * Math.min(1, INK / this.ink));
   }
 
   private thickness(strength: number): number {

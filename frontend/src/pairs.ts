@@ -30,7 +30,7 @@ export function whyNotCompared(header: Header, first: number, second: number, le
   if (first === second) return "Both sides show the same sheet. Choose another one as the second.";
   if (!sharedLenses(one, other).length) return "The two have no lens in common, so their maps cannot be compared.";
   if (!equal(one.layers.map(String), other.layers.map(String)) || !equal(one.heads.map(String), other.heads.map(String)))
-    return `The two have different heads (${shape(one)} and ${shape(other)}), so there is no cosine per head.`;
+    return `The two have different heads (${shape(one)} and ${shape(other)}), so there is no cosine of every head.`;
   if (!sameTokens(one, other)) return `${differentTokens(one, other)} There is no cosine per head and no difference.`;
   if (!findComparison(header, first, second, lens)) return `No cosine per head was computed for the lens ${lens}.`;
   return null;

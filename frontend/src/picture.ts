@@ -96,7 +96,9 @@ export class PatchPicture {
     const total = weights.reduce((sum, weight) => sum + (Number.isNaN(weight) ? 0 : Math.abs(weight)), 0);
     const names = joinWords(keys.slice(0, 3).map((key) => quote(this.viewer.tokens("key").text[key]!)));
     const text = keys.length && total ? `${formatPercent(Math.abs(mass) / total)} of the weight is on ${names}, which is no patch.` : "";
-    if (this.caption.textContent !== text) this.caption.textContent = text;
+    const named = this.viewer.tokens("key").text.some((name) => /^\d+,\d+$/.test(name)) ? "Patches are named “row,column”, from “0,0” in the upper left corner." : "";
+    const caption = [text, named].filter(Boolean).join(" ");
+    if (this.caption.textContent !== caption) this.caption.textContent = caption;
   }
 
   /** The token whose patch is under the pointer; -1: none. */

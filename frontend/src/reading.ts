@@ -52,11 +52,11 @@ function readDifferences(names: string, top: string, several: boolean, side: "qu
   return `the largest ${several ? "summed " : ""}differences ${near} ${names} are ${far} ${top}.`;
 }
 
-/** "the largest means of the tokens shown are to “[SEP]” 0.45, “.” 0.10 and “is” 0.08." */
+/** "the tokens shown attend on average most to “[SEP]” 0.45, “.” 0.10 and “is” 0.08." */
 export function readMeans(map: MapData, means: Float32Array, difference = false): string {
   const top = nameLargest(means, (index) => quote(map.keys[index]!.text));
   if (!top) return difference ? "there is no difference." : "all weights are zero.";
-  return `the largest mean${difference ? " difference" : ""}s of the tokens shown are to ${top}.`;
+  return difference ? `averaged over the tokens shown, the largest differences are to ${top}.` : `the tokens shown attend on average most to ${top}.`;
 }
 
 /** The share of attention that reaches the output by the lens that is shown, else by the plain effective one. */

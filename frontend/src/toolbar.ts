@@ -98,7 +98,7 @@ export class Toolbar {
   private useful(name: Control | "sheet", sheet: Sheet): boolean {
     const { state } = this.viewer;
     const longest = Math.max(sheet.queries.text.length, (sheet.keys ?? sheet.queries).text.length);
-    if (name === "lens") return sheet.lenses.length > 1;
+    if (name === "lens") return sheet.lenses.length > 1 && (state.view !== "matrix" || haveLenses(sheet.scalars, state.scalar));
     if (name === "other") return sheet.lenses.filter((lens) => !lens.merged).length > 2;
     if (name === "head") return sheet.heads.length > 1 && !sheet.lenses.find((lens) => lens.name === state.lens)?.merged;
     if (name === "layer") return sheet.layers.length > 1;
@@ -182,6 +182,12 @@ export class Toolbar {
 function isSplit(tokens: { word: number[] | null }): boolean {
   const words = (tokens.word ?? []).filter((word) => word >= 0);
   return new Set(words).size < words.length;
+}
+
+/** Whether there is a number of this name, or of the first where none is chosen, for several lenses. */
+function haveLenses(scalars: readonly Scalar[], chosen: string): boolean {
+  const name = chosen || scalars[0]?.name;
+  return scalars.filter((scalar) => scalar.name === name).length > 1;
 }
 
 /** The label of a number, short enough for a select; its lens where it is not the chosen one. */

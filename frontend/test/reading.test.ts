@@ -53,6 +53,13 @@ describe("numbers of a measurement", () => {
     assert.equal(longLabel(mean!), "share, measured · raw, n = 6");
     assert.equal(variableName(mean!), "share");
   });
+
+  it("name the lens once", () => {
+    const [label, lens] = ["effective share (norm)", "effective"];
+    assert.equal(longLabel(makeScalar({ label, lens })), label);
+    assert.equal(longLabel(makeScalar({ label, lens: "effective:bias=true" })), `${label} · effective:bias=true`);
+    assert.equal(longLabel(makeScalar({ label: "entropy", lens })), "entropy · effective");
+  });
 });
 
 describe("ends of numbers", () => {
@@ -98,7 +105,7 @@ describe("a difference", () => {
     assert.equal(readChosen(map, weights, [0], "key", true), "the largest differences to “a” are from “a” 0.25.");
     assert.equal(readChosen(map, weights, [0, 1], "query", true), "the largest summed differences from “a” and “b” are to “b” −0.38 and “a” 0.25.");
     assert.equal(readChosen(map, none, [0], "query", true), "there is no difference from “a”.");
-    assert.equal(readMeans(map, Float32Array.of(0.125, -0.1875), true), "the largest mean differences of the tokens shown are to “b” −0.19 and “a” 0.13.");
+    assert.equal(readMeans(map, Float32Array.of(0.125, -0.1875), true), "averaged over the tokens shown, the largest differences are to “b” −0.19 and “a” 0.13.");
     assert.equal(readMeans(map, none.subarray(2), true), "there is no difference.");
   });
 

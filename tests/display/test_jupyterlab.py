@@ -33,7 +33,11 @@ RUN_ALL = """async () => {
   await panel.sessionContext.session.kernel.info;
   return await window.jupyterapp.commands.execute("notebook:run-all-cells");
 }"""
-LOADED = "() => [...document.querySelectorAll('.jp-OutputArea img')].every((image) => image.complete)"
+LOADED = """() => {
+  const areas = window.jupyterapp.shell.currentWidget.content.widgets.map((cell) => cell.outputArea).filter(Boolean);
+  const images = [...document.querySelectorAll('.jp-OutputArea img')];
+  return areas.every((area) => area.widgets.length === area.model.length) && images.every((image) => image.complete);
+}"""
 VIEWER = 'viewer = hs.show([hs.view(trace, "raw"), maps], layer=3, head=7)\nviewer'
 VIEW = ".headscope-viewer .hs-view canvas[aria-label^='Attention map']"
 READING = "document.querySelector('.headscope-viewer .hs-reading').textContent"
@@ -88,7 +92,7 @@ def wait_for(address, server):
         assert server.poll() is None, "JupyterLab has stopped"
         try:
             return urlopen(f"{address}/api", timeout=60).read()
-        except (URLError, ConnectionError):
+        except (URLError, ConnectionError, TimeoutError):
             time.sleep(0.1)
 
 
@@ -102,7 +106,11 @@ class Lab:
 
     def read_cells(self):
         """Return what is shown below each cell, by its source."""
-        return dict(zip(self.sources, self.page.evaluate(READ), strict=True))
+        before, shown = None, self.page.evaluate(READ)
+        while shown != before:  # outputs are drawn after their cell has run, later on a busy machine
+            self.page.wait_for_timeout(1000)
+            before, shown = shown, self.page.evaluate(READ)
+        return dict(zip(self.sources, shown, strict=True))
 
     def ask_python(self, code, expression):
         """Run code in the kernel, and return the repr of an expression."""
@@ -139,7 +147,11 @@ def lab(tmp_path_factory):
             browser.close()
     finally:
         server.terminate()
-        server.wait(60)
+        try:
+            server.wait(60)
+        except subprocess.TimeoutExpired:
+            server.kill()
+            server.wait()
 
 
 @pytest.fixture(scope="module")
@@ -219,8 +231,11 @@ class TestViewer:
         lab.wait(f"{READING}.startsWith('L3H6, effective: ')")
         asked = "(viewer.layer, viewer.head, viewer.token, viewer.lens, viewer.view)"
         expected = "(3, 6, 5, 'effective', 'head')"
-        known = (lab.ask_python("", asked) for _ in range(30))  # the browser sends a choice when the kernel is idle
-        assert expected in known, lab.ask_python("", asked)
+        known, end = lab.ask_python("", asked), time.monotonic() + 120
+        while known != expected and time.monotonic() < end:  # the browser sends a choice when the kernel is idle
+            lab.page.wait_for_timeout(200)
+            known = lab.ask_python("", asked)
+        assert known == expected
         assert lab.page.locator(".jp-Cell").count() == cells
 
     def test_a_saved_notebook_holds_a_picture(self, lab):

@@ -16,9 +16,10 @@ from headscope.core.errors import InputError, UnknownName
 from headscope.core.lens import view
 from headscope.display.options import ViewerOptions
 from headscope.display.show import show
-from headscope.display.still import StillViewer, read_thumbs
+from headscope.display.still import StillViewer, make_bundle, read_thumbs
 from headscope.display.widget import ViewerWidget
 from headscope.engine.capture import capture
+from headscope.measuring.measure import measure
 from headscope.results.store import save
 from headscope.viewer.encode import decode_weights
 from headscope.viewer.source import make_source
@@ -293,6 +294,14 @@ def test_without_widgets_the_card_says_what_to_install(maps):
     assert WIDGET not in bundle
     assert "Install it." in bundle["text/html"]
     assert bundle["text/plain"].startswith("StillViewer(")
+
+
+def test_a_card_of_numbers_says_what_they_are():
+    data = measure(tiny("bert"), [text(5)], statistics=["entropy"], progress=False)
+    card = unescape(make_bundle(make_source([data]), {"sheet": 0, "lens": ""})["text/html"])
+    assert "2 layers × 4 heads" in card
+    assert "entropy" in card
+    assert "tokens" not in card
 
 
 def test_without_the_extra_a_notebook_shows_a_picture_and_what_to_install(maps, monkeypatch):

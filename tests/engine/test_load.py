@@ -166,6 +166,31 @@ def test_a_class_that_is_not_in_transformers_is_an_error(folder):
         load(folder)
 
 
+@pytest.mark.parametrize(
+    ("named", "sentence"),
+    [
+        (5, r"its architectures are '5', and must be a list such as"),
+        ("BertModel", r"its architectures are 'BertModel', and must be a list such as"),
+        ([1, 2], r"its architectures are '\[1, 2\]', and must be a list such as"),
+        ([["BertModel"]], r"its architectures are .* and must be a list such as"),
+        ({"a": 1}, r"its architectures are .* and must be a list such as"),
+        (["BertConfig"], r"asks for BertConfig, which is no class of a model"),
+        (["BertTokenizer"], r"asks for BertTokenizer, which is no class of a model"),
+        (["logging"], r"asks for logging, which is no class of a model"),
+    ],
+)
+def test_architectures_that_are_no_classes_of_models_are_an_error(folder, named, sentence):
+    change(folder, architectures=named)
+    with pytest.raises(LoadError, match=sentence):
+        load(folder)
+
+
+@pytest.mark.parametrize("named", [None, [], ["AutoModel"]])
+def test_a_config_without_architectures_is_loaded_by_its_kind(folder, named):
+    change(folder, architectures=named)
+    assert type(load(folder).network).__name__ == "BertModel"
+
+
 def test_code_in_a_folder_is_never_run(folder):
     change(
         folder,

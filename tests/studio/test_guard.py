@@ -1,18 +1,23 @@
 """Requests that a browser, or another program, sends without being allowed to."""
 
 import json
+import os
 import re
 import socket
+import subprocess
+import sys
 import time
 from contextlib import suppress
 from dataclasses import replace
 
 import pytest
 
+from headscope.studio import owner as owner_module
 from headscope.studio import session as session_module
 from headscope.studio.app import ROUTES
 from headscope.studio.guard import HEADERS, Address
 from headscope.studio.options import Limits
+from headscope.studio.owner import is_own_connection
 from headscope.studio.session import LAUNCH_SECONDS
 from tests.studio.live import SECONDS, read_all, run_studio
 
@@ -230,6 +235,68 @@ def test_the_address_that_opens_a_browser_works_for_a_moment(live, monkeypatch):
     address = f"/?launch={live.session.launch}"
     monkeypatch.setattr(live.session, "started", time.monotonic() - LAUNCH_SECONDS - 1)
     assert live.ask(address, cookie=None).status == 401
+
+
+ROW = "   1: {client} {server} 01 00000000:00000000 00:00000000 00000000 {owner:5}        0 22 1 0 20 4 30 10 -1"
+HERE, THERE, ELSEWHERE = "0100007F:1F90", "0100007F:9C47", "0200007F:1F90"
+MAPPED, NUMBER = "0000000000000000FFFF00000100007F:1F90", "00000000000000000000000001000000:1F90"
+
+
+@pytest.mark.skipif(sys.byteorder != "little", reason="the table is written in the byte order of the system")
+@pytest.mark.parametrize(
+    ("rows", "client", "own"),
+    [
+        ([(HERE, THERE, 1000)], "127.0.0.1", True),
+        ([(HERE, THERE, 1001)], "127.0.0.1", False),
+        ([(HERE, THERE, 0)], "127.0.0.1", True),  # what forwards for Windows
+        ([(THERE, HERE, 1000)], "127.0.0.1", False),  # the server's own end
+        ([(ELSEWHERE, THERE, 1000)], "127.0.0.1", False),
+        ([(ELSEWHERE, THERE, 1000), (HERE, THERE, 1001)], "127.0.0.1", False),
+        ([(HERE, THERE, 1000)], "::ffff:127.0.0.1", True),
+        ([(MAPPED, THERE, 1000)], "127.0.0.1", True),
+        ([(NUMBER, THERE, 1000)], "::1", True),
+        ([], "127.0.0.1", False),
+        ([(HERE, "nonsense", 1000)], "127.0.0.1", False),
+        ([(HERE, THERE, 1000)], "no address", False),
+    ],
+)
+def test_whose_a_connection_is_stands_in_the_table_of_the_system(tmp_path, monkeypatch, rows, client, own):
+    lines = [ROW.format(client=one, server=other, owner=owner) for one, other, owner in rows]
+    (tmp_path / "tcp").write_text("\n".join(["  sl  local_address ...", *lines, ""]))
+    monkeypatch.setattr(owner_module, "TABLES", (str(tmp_path / "tcp"), str(tmp_path / "missing")))
+    monkeypatch.setattr(owner_module.os, "getuid", lambda: 1000)
+    monkeypatch.setattr(owner_module.sys, "platform", "linux")
+    assert is_own_connection((client, 8080), ("127.0.0.1", 40007)) is own
+
+
+def test_where_command_lines_are_private_nobody_asks_whose_a_connection_is(monkeypatch):
+    monkeypatch.setattr(owner_module.sys, "platform", "darwin")
+    assert is_own_connection(None, None)
+
+
+def test_another_user_who_reads_the_address_that_opens_a_browser_is_refused_and_uses_nothing_up(live, monkeypatch):
+    address = f"/?launch={live.session.launch}"
+    with monkeypatch.context() as other:
+        other.setattr(owner_module, "_find_owners", lambda *_: iter([54321]))
+        answer = live.ask(address, cookie=None)
+        assert (answer.status, answer.header("set-cookie")) == (401, "")
+        assert live.ask(f"/?token={live.session.token}", cookie=None).status == 303  # which is in no command line
+    assert live.ask(address, cookie=None).status == 303
+
+
+@pytest.mark.skipif(not hasattr(os, "getuid") or os.getuid() != 0, reason="only root can be another user")
+def test_a_program_of_another_user_cannot_use_the_address_that_opens_a_browser(live):
+    code = (
+        "import encodings.idna, http.client, os, sys; os.setuid(int(sys.argv[3])); "
+        "connection = http.client.HTTPConnection('127.0.0.1', int(sys.argv[1])); "
+        "connection.request('GET', sys.argv[2]); print(connection.getresponse().status)"
+    )
+    command = [sys.executable, "-I", "-S", "-c", code, str(live.port), f"/?launch={live.session.launch}"]
+    answers = [
+        subprocess.run([*command, user], capture_output=True, text=True, timeout=SECONDS).stdout.strip()
+        for user in ("65534", "0")
+    ]
+    assert answers == ["401", "303"]
 
 
 def test_secrets_are_compared_in_constant_time(live, monkeypatch):

@@ -1,6 +1,8 @@
 """What the page asks models: numbers are those of plain transformers, limits hold, and nothing stays on."""
 
 import asyncio
+import json
+import re
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -26,6 +28,7 @@ MASKED = "the cat [MASK] on a mat and then it slept"
 SCRIPT = "<script>alert(1)</script>"
 OFF = ["L0H1", "L0H3", "L1H0"]
 RAW = [{"name": "raw"}]
+GRADIENT = [{"name": "gradient"}]
 
 
 @pytest.fixture(scope="module")
@@ -40,6 +43,10 @@ def folder(tmp_path_factory):
     )
     save_model(folder / "masked", "bert", transformers.BertForMaskedLM)
     save_model(folder / "causal", "gpt2", transformers.GPT2LMHeadModel)
+    save_model(folder / "writes", "bart", transformers.BartForConditionalGeneration)
+    save_model(folder / "rereads", "bart", transformers.BartForSequenceClassification)
+    save_model(folder / "tags", "bert", transformers.BertForTokenClassification)
+    save_model(folder / "images", "vit")
     return folder
 
 
@@ -382,6 +389,42 @@ def test_a_gradient_is_that_of_the_prediction_unless_a_target_is_named(live):
     assert refused.status == 400
 
 
+# What a model cannot do is said in words of the form
+
+
+@pytest.mark.parametrize(
+    ("model", "body", "message"),
+    [
+        ("headless", {"generate": 3}, "BertModel cannot generate tokens. Set 'Generate tokens' to 0, or choose"),
+        ("tags", {"generate": 3}, "BertForTokenClassification cannot generate tokens."),
+        ("writes", {"generate": 3}, "Set 'Generate tokens' to 0, and type what it may have written as second text."),
+        ("causal", {"generate": 60}, "The text has 12 tokens, and with 60 generated ones it is longer than the 64"),
+        ("headless", {"lenses": GRADIENT}, "so the lens 'gradient' has nothing to follow. Leave it out, or choose"),
+        ("tags", {"lenses": GRADIENT}, "so the lens 'gradient' has nothing to follow."),
+        ("causal", {"lenses": GRADIENT, "generate": 3}, "leave out the lens 'gradient', or generate no tokens."),
+        ("classes", {"lenses": GRADIENT, "target": "label"}, "a text that is typed has no label. Give predicted,"),
+        ("classes", {"lenses": GRADIENT, "target": "loss"}, "a text that is typed has no label. Give predicted,"),
+        ("masked", {"lenses": GRADIENT, "target": "mask:column=a"}, "a text that is typed has no label."),
+        ("images", {}, "ViTModel reads images, and the studio looks at texts. Choose another model."),
+        ("rereads", {}, "the studio gives its decoder the second text. Choose the model without this head."),
+    ],
+)
+def test_what_a_model_cannot_do_is_said_in_words_of_the_form(live, model, body, message):
+    answer = ask(live, "look", model, **{"lenses": RAW, **body})
+    assert answer.status == 400
+    assert message in answer.error
+    assert not re.search(r"\bhs\.|\w\(|from_pretrained|function", answer.error)
+
+
+def test_a_prediction_of_each_token_is_nothing_to_compare(live):
+    answer = ask(live, "predict", "tags", off=OFF)
+    assert (answer.status, answer.error) == (
+        400,
+        "BertForTokenClassification predicts no class, word or number for a text as a whole, so there is nothing to "
+        "compare.",
+    )
+
+
 # Models that cannot be used
 
 
@@ -394,6 +437,16 @@ def test_a_model_that_does_not_load_is_refused_with_a_sentence_and_the_studio_go
         assert "holds no usable model" in answer.error
     assert look(live, "headless")
     live.until(lambda: live.studio.jobs.work == "")
+
+
+@pytest.mark.parametrize("named", [5, "BertModel", [1], ["BertConfig"]])
+def test_a_config_that_names_no_class_of_a_model_is_refused_with_a_sentence(live, folder, named):
+    save_model(folder / "odd")
+    config = json.loads((folder / "odd" / "config.json").read_text())
+    (folder / "odd" / "config.json").write_text(json.dumps({**config, "architectures": named}))
+    answer = ask(live, "look", "odd", lenses=RAW)
+    assert answer.status == 400
+    assert "architectures" in answer.error
 
 
 def test_a_pickled_model_is_refused_with_a_sentence_and_not_read(live, folder):
@@ -434,8 +487,6 @@ class Evil:
 
 @pytest.mark.parametrize("where", ["model", "tokenizer"])
 def test_code_of_a_model_is_never_run(live, folder, where):
-    import json
-
     name = f"remote-{where}"
     save_model(folder / name)
     path = folder / name / ("config.json" if where == "model" else "tokenizer_config.json")

@@ -193,6 +193,33 @@ def test_a_look_whose_page_is_closed_while_it_runs_ends_and_says_that_nothing_is
     assert live.ask("/api/look", LOOK).status == 200
 
 
+@pytest.mark.parametrize(
+    ("path", "more"), [("/api/look", {}), ("/api/look", {"off": ["L0H1"], "showOff": True}), ("/api/predict", {})]
+)
+def test_a_model_stops_at_its_next_layer_when_the_page_is_closed(live, path, more):
+    """The model waits in its first layer until the page is gone; no later layer runs, and it is as it was before."""
+    view = live.ask("/api/look", LOOK).json["view"]
+    expected = live.ask(f"/api/views/{view}/block?name=0/0/map/1/2").body
+    views, model = set(live.studio.views.views), next(iter(live.studio.shelf.loaded.values()))
+    layers, began, free, later = model.network.encoder.layer, threading.Event(), threading.Event(), []
+    hooks = [
+        layers[0].register_forward_hook(lambda *_: began.set() or (free.wait(SECONDS) and None)),
+        layers[1].register_forward_hook(lambda *_: later.append(1)),
+    ]
+    page = post(live, path, {**LOOK, **more})
+    assert began.wait(SECONDS)
+    page.close()
+    live.until(lambda: not [task for task in live.server.server_state.tasks if not task.done()])
+    free.set()
+    live.until(lambda: live.studio.models.pending == 0 and live.studio.jobs.work == "")
+    for hook in hooks:
+        hook.remove()
+    assert not later
+    assert set(live.studio.views.views) == views
+    again = live.ask("/api/look", LOOK).json["view"]
+    assert live.ask(f"/api/views/{again}/block?name=0/0/map/1/2").body == expected
+
+
 def test_pages_that_are_closed_in_the_midst_of_anything_leave_nothing(live):
     bodies = [("/api/look", LOOK), ("/api/predict", LOOK), ("/api/open", {"id": "0"}), ("/api/jobs", {})]
     for _ in range(5):

@@ -273,6 +273,8 @@ def test_encoder_decoder_and_cross_attention_of_one_input(shown, sites):
         if index:
             shown.act(lambda index=index: shown.page.get_by_label("Maps").select_option(str(index)))
         assert f"{site} attention" in shown.text(".hs-facts")
+        sides = [each.inner_text() for each in shown.page.locator(".hs-side").all() if each.is_visible()]
+        assert sides == (["queries", "keys"] if site == "cross" else [])
         check_cells(shown, known, "raw", 1, 3)
 
 
@@ -290,9 +292,9 @@ def test_a_picture_shows_the_weights_of_its_patches(shown, folder):
         assert is_color(shown.pixel("The picture", x, y), pixels[4 * down + 1, 4 * across + 1], 1)
         expected = 0.68 * colors_of(weight, row[1:].max()) + 0.32 * (110 + 0.57 * light[down, across])
         assert is_color(shown.pixel("Weights of the patches", x, y), expected)
-    assert f"{100 * row[0]:.0f} % of the weight is on “[CLS]”, which is no patch." in shown.text(
-        ".hs-picture figcaption"
-    )
+    caption = shown.text(".hs-picture figcaption")
+    assert f"{100 * row[0]:.0f} % of the weight is on “[CLS]”, which is no patch." in caption
+    assert "“row,column”" in caption
 
 
 def test_a_long_text_has_a_window_and_is_searched(shown, folder):

@@ -117,6 +117,18 @@ class TestDrawnValues:
                 expected = colors_of(thumbs[1, 2, query, key], facts["limit"], signed=lens != "raw", theme=theme)
                 assert is_color(color, expected)
 
+    def test_a_number_covers_no_cell_of_the_diagonal(self, open_view):
+        spots = open_view("grid", lens="raw", scalar="", sort="layer").scan("All heads")
+        left, top, right, _ = find_spot(spots, "L1H2").box
+        side = (right - left) / 19
+        places = [(left + (index + 0.5) * side, top + (index + 0.5) * side) for index in range(1, 18)]
+        shown = open_view("grid", lens="raw", scalar="share", sort="layer")
+        numbered = [shown.pixel("All heads", x, y) for x, y in places]
+        beside = shown.column("All heads", right - 8, top + 2, 14)
+        shown = open_view("grid", lens="raw", scalar="", sort="layer")
+        assert [shown.pixel("All heads", x, y) for x, y in places] == numbered
+        assert (shown.column("All heads", right - 8, top + 2, 14) != beside).any()
+
     def test_heads_are_sorted_by_their_number(self, open_view, models):
         shown = open_view("grid", scalar="share", sort="scalar")
         share = models[0].maps["effective"].diagnostics["share"][0].numpy()
@@ -199,6 +211,18 @@ class TestDrawnValues:
             weight = float(other.layer(1)[0, 1][place])
             assert abs(read_number(spot.lines[1]) - weight) <= rounded(weight)
         assert not shown.page.locator("canvas[aria-label='Attention map of second − first']").count()
+
+    def test_models_with_other_layers_have_a_cosine_of_the_two_maps_only(self, shown, folder, models):
+        first, second = models[0].maps["raw"], hs.view(hs.capture(tiny("albert"), TEXT), "raw")
+        shown.open(hs.save({"a": first, "b": second}, folder / "layers.html"), view="models", layer=1, head=1)
+        cosine = float(torch.cosine_similarity(*(maps.layer(1)[0, 1].flatten() for maps in (first, second)), dim=0))
+        assert f"The cosine of these two maps is {cosine:.3f}." in shown.reading
+        assert "(2 × 4 and 3 × 4), so there is no cosine of every head." in shown.reading
+
+    def test_lenses_are_offered_beside_numbers_that_they_change(self, open_view):
+        shown = open_view("matrix", scalar="share")
+        assert not shown.page.get_by_role("radiogroup", name="Lens").is_visible()
+        assert shown.reading.startswith("Effective share (norm ÷ norm of the raw map): largest ")
 
     def test_a_result_shows_its_sentence_tables_and_figures(self, open_view, data):
         shown = open_view("result")

@@ -299,7 +299,7 @@ export class Atlas {
     if (!chosen) return shown;
     const rank = 1 + points.filter((point) => point.y > chosen.y).length;
     const numbers = `${x} ${withInterval(chosen.x, chosen.xLow, chosen.xHigh)}, ${y} ${withInterval(chosen.y, chosen.yLow, chosen.yHigh)}`;
-    return `${shown} ${chosen.name}: ${numbers}; ${rank} of ${points.length} from the top.`;
+    return `${shown} ${chosen.name}: ${numbers}; by ${y} it is number ${rank} of ${points.length}, largest first.`;
   }
 
   private listNumbers(head: string): string {

@@ -277,7 +277,7 @@ class Grid implements OpenView {
     if (scalar.classes) return this.drawClass(context, scalar, value, cell, layout);
     const { palette } = this.viewer;
     const [w, h] = layout.size;
-    if (w >= 34) return drawBadge(context, formatNumber(value, 2), [cell.x + w, cell.y + h], w, palette.background, palette.ink, 0.86);
+    if (w >= 34) return drawBadge(context, formatNumber(value, 2), [cell.x + w, cell.y], w, palette.background, palette.ink, 0.86);
     const [low, high] = rangeOf(scalar);
     context.fillStyle = palette.negative;
     context.fillRect(cell.x, cell.y + h - 3, w * (high > low ? (value - low) / (high - low) : 1), 3);
@@ -285,13 +285,13 @@ class Grid implements OpenView {
 
   /** The letter of a class, and its name where there is room. */
   private drawClass(context: CanvasRenderingContext2D, scalar: Scalar, value: number, cell: GridCell, layout: GridLayout): void {
-    const [w, h] = layout.size;
+    const [w] = layout.size;
     const letter = classLetters(scalar.classes!)[value] ?? "?";
     const whole = `${letter} ${readable(scalar.classes![value] ?? "")}`;
     const { color, ink } = classColors(this.viewer, value);
     context.font = `600 11px ${FONT}`;
     const text = context.measureText(whole).width <= w - 8 ? whole : letter;
-    drawBadge(context, text, [cell.x + w, cell.y + h], w, color, ink);
+    drawBadge(context, text, [cell.x + w, cell.y], w, color, ink);
   }
 
   private drawLegend(context: CanvasRenderingContext2D, layout: GridLayout): void {
@@ -459,30 +459,30 @@ function rangeOf(scalar: Scalar): [number, number] {
   return [Math.min(...values, 0), Math.max(...values)];
 }
 
-/** Text on a small box whose lower right corner is at a place, no wider than `width`. */
-function drawBadge(context: CanvasRenderingContext2D, text: string, [right, bottom]: [number, number], width: number, back: string, ink: string, alpha = 1): void {
+/** Text on a small box whose upper right corner is at a place, no wider than `width`: away from the diagonal, and on cells that a causal model masks. */
+function drawBadge(context: CanvasRenderingContext2D, text: string, [right, top]: [number, number], width: number, back: string, ink: string, alpha = 1): void {
   const size = Math.min(11, width - 2);
   context.font = `600 ${size}px ${FONT}`;
   const [wide, high] = [Math.min(width, context.measureText(text).width + Math.min(8, size - 3)), size + 5];
   context.globalAlpha = alpha;
   context.fillStyle = back;
-  context.fillRect(right - wide, bottom - high, wide, high);
+  context.fillRect(right - wide, top, wide, high);
   context.globalAlpha = 1;
   context.fillStyle = ink;
   context.textAlign = "center";
   context.textBaseline = "middle";
-  context.fillText(text, right - wide / 2, bottom - high / 2 + 0.5, wide);
+  context.fillText(text, right - wide / 2, top + high / 2 + 0.5, wide);
 }
 
 function writeNumber(svg: Svg, viewer: Viewer, scalar: Scalar, cell: GridCell, layout: GridLayout): void {
   const { value } = viewer.value(scalar, cell.layer, cell.head);
   if (value === null) return;
-  const [right, bottom] = [cell.x + layout.size[0], cell.y + layout.size[1]];
+  const [right, top] = [cell.x + layout.size[0], cell.y];
   const text = scalar.classes ? classLetters(scalar.classes)[value]! : formatNumber(value, 2);
   const { color, ink } = scalar.classes ? classColors(viewer, value) : { color: viewer.palette.background, ink: viewer.palette.ink };
   const wide = 6.6 * text.length + 8;
-  svg.rect(right - wide, bottom - 16, wide, 16, { fill: color, "fill-opacity": scalar.classes ? 1 : 0.86 });
-  svg.text(right - wide / 2, bottom - 4, text, { "font-size": 11, "font-weight": 600, fill: ink, "text-anchor": "middle" });
+  svg.rect(right - wide, top, wide, 16, { fill: color, "fill-opacity": scalar.classes ? 1 : 0.86 });
+  svg.text(right - wide / 2, top + 12, text, { "font-size": 11, "font-weight": 600, fill: ink, "text-anchor": "middle" });
 }
 
 export const gridView: View = {

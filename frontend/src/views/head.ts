@@ -33,6 +33,8 @@ class Head implements OpenView {
   private readonly queryStrip: Strip;
   private readonly keyStrip: Strip;
   private readonly picture: PatchPicture;
+  /** Over the strips of attention between two inputs. */
+  private readonly sideNotes = [makeSideNote("queries"), makeSideNote("keys")] as const;
   private readonly notice = make("p", "hs-notice", { hidden: true });
   private readonly wholeButton: HTMLButtonElement;
   private readonly tip: Tip;
@@ -57,7 +59,7 @@ class Head implements OpenView {
     this.picture = new PatchPicture(viewer, (token) => viewer.set({ tokens: [token] }));
     this.wholeButton = makeButton("Whole map", () => this.resetZoom(), { hidden: true });
     const main = make("div", "hs-main", {}, make("div", "hs-column", {}, this.heat.element, this.wholeButton), this.links.element);
-    this.box.append(this.notice, this.picture.element, this.queryStrip.element, this.keyStrip.element, main);
+    this.box.append(this.notice, this.picture.element, this.sideNotes[0], this.queryStrip.element, this.sideNotes[1], this.keyStrip.element, main);
     element.append(this.box);
     this.tip = new Tip(element);
     this.listenHeat();
@@ -227,7 +229,7 @@ class Head implements OpenView {
     for (const part of [this.heat.element, this.links.element, this.queryStrip.element]) part.hidden = map.missing !== null;
     const cross = this.viewer.sheet().keys !== null;
     this.picture.element.hidden = !this.viewer.sheet().picture || map.missing !== null;
-    this.keyStrip.element.hidden = !cross || map.missing !== null;
+    for (const part of [this.keyStrip.element, ...this.sideNotes]) part.hidden = !cross || map.missing !== null;
     this.wholeButton.hidden = !this.zoom;
     if (map.missing) return;
     const width = Math.max(280, this.element.clientWidth);
@@ -241,7 +243,7 @@ class Head implements OpenView {
   }
 
   private height(narrow: boolean): number {
-    return this.viewer.options.height ?? (narrow ? 520 : 600);
+    return this.viewer.options.height ?? (narrow ? Math.min(660, Math.max(420, 0.95 * this.element.clientWidth)) : 600);
   }
 
   /** Rows or columns that the strips and links follow: what is pointed at, else what is selected. */
@@ -433,6 +435,10 @@ class Head implements OpenView {
     this.tip.element.remove();
     this.box.remove();
   }
+}
+
+function makeSideNote(side: string): HTMLElement {
+  return make("p", "hs-side", {}, side);
 }
 
 function maxSize(values: Float32Array): number {

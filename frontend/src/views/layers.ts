@@ -346,7 +346,7 @@ class Layers implements OpenView {
     const range = low === high ? low : `${low.replace(" %", "")} to ${high}`;
     const negative = drawn.kept.flat().some((edge) => edge.weight < 0 && edge.query !== edge.key) ? "; dashed ones are below zero" : "";
     const strip = drawn.kind === "capacities" ? " The strip below has the flow of each layer's map." : "";
-    return `${this.headline()} ${this.sources()} Lines: ${LINES[drawn.kind]}, the largest ${range} of each layer; grey ones stay at their token${negative}. Bars: ${drawn.lens.quantity}, from the map.${strip}`;
+    return `${this.headline()} ${this.sources()} Lines: ${LINES[drawn.kind]}, the largest ${range} of each layer; grey ones stay at their token${negative}. Bars: ${drawn.lens.quantity} from each token.${strip}`;
   }
 
   destroy(): void {

@@ -3,8 +3,8 @@ import { fitCanvas, fitText, FONT, makeCanvas } from "../canvas";
 import { type Rgb, textOn } from "../colors";
 import { make, setOptions } from "../dom";
 import { classColors, describeFilter, fillLegend, filterOf, makeLegend, passes, readable, setFilter } from "../filter";
-import { count, formatNumber, formatScalar } from "../format";
-import { classCounts, classLetters, findEnds, type Filter, formatFilter, type HeadCell, layerMeans, listCells, longLabel, numberFormat, parseFilter, rowOrder, shortLabel, sortCells, valueRange } from "../heads";
+import { capitalize, count, formatNumber, formatScalar } from "../format";
+import { classCounts, classLetters, findEnds, type Filter, formatFilter, fullLabel, type HeadCell, layerMeans, listCells, longLabel, numberFormat, parseFilter, rowOrder, shortLabel, sortCells, valueRange } from "../heads";
 import { headsCall } from "../python";
 import { CanvasSurface, paintColorBar, type Surface, toSvg } from "../surface";
 import { Tip } from "../tip";
@@ -294,15 +294,16 @@ class Matrix implements OpenView {
     const known = sortCells(all).filter((cell) => cell.value !== null);
     const missing = all.length - known.length;
     const rest = `${missing ? ` Hatched: no value (${missing}).` : ""}${this.filter.kind === "all" ? "" : ` Shown: ${describeFilter(this.viewer, scalar)}`}`;
-    if (!known.length) return `${longLabel(scalar)}.${rest}`;
+    const label = capitalize(longLabel(scalar));
+    if (!known.length) return `${label}.${rest}`;
     if (scalar.classes) {
       const totals = classCounts([scalar.values.flat()], scalar.classes.length)[0]!;
       const order = totals.map((_, index) => index).filter((index) => totals[index]).sort((a, b) => totals[b]! - totals[a]!);
-      return `${longLabel(scalar)}: ${order.map((index) => `${readable(scalar.classes![index]!)} ${totals[index]}`).join(", ")} of ${count(known.length, "head")}.${rest}`;
+      return `${label}: ${order.map((index) => `${readable(scalar.classes![index]!)} ${totals[index]}`).join(", ")} of ${count(known.length, "head")}.${rest}`;
     }
     const { largest, smallest } = findEnds(all);
-    if (known.length > 1 && largest.length === known.length) return `${longLabel(scalar)}: ${formatNumber(largest[0]!.value)} at all ${known.length}.${rest}`;
-    return `${longLabel(scalar)}: largest ${this.readEnd(scalar, largest)}, smallest ${this.readEnd(scalar, smallest)}.${rest}`;
+    if (known.length > 1 && largest.length === known.length) return `${label}: ${formatNumber(largest[0]!.value)} at all ${known.length}.${rest}`;
+    return `${label}: largest ${this.readEnd(scalar, largest)}, smallest ${this.readEnd(scalar, smallest)}.${rest}`;
   }
 
   /** "0.52 (0.49 to 0.55) at L3H4", or at how many. */
@@ -326,9 +327,6 @@ function describeValue(scalar: Scalar, cell: HeadCell): string {
   return cell.low !== null && cell.high !== null ? `${value} (${formatNumber(cell.low)} to ${formatNumber(cell.high)})` : value;
 }
 
-function fullLabel(scalar: Scalar): string {
-  return scalar.lens ? `${scalar.label} · ${scalar.lens}` : scalar.label;
-}
 
 function filterOptions(scalar: Scalar): [string, string][] {
   const all: [string, string] = ["", "all heads"];

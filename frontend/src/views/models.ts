@@ -217,7 +217,8 @@ class Models implements OpenView {
     const scalar = this.cosines();
     const known = scalar ? viewer.value(scalar, first.layer, first.head).value : this.alike ? cosine(this.panels[0]!.weights, this.panels[1]!.weights) : NaN;
     if (known === null || Number.isNaN(known)) return "";
-    const least = leastAlike(scalar?.values ?? []);
+    if (!scalar) return `The cosine of these two maps is ${formatNumber(known)}.`;
+    const least = leastAlike(scalar.values);
     return `Cosine ${formatNumber(known)}${least ? `; ${this.readLeast(least)}` : ""}.`;
   }
 

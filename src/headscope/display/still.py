@@ -110,10 +110,18 @@ def _make_result_card(source: Source, note: str) -> str:
     """Return a card of a result: its sentence, its first table and its first figure."""
     header = source.header()
     result = header["result"] or {"lead": "", "tables": [], "figures": []}
-    blocks = [f"<p>{to_html(result['lead'])}</p>", *map(_show_table, result["tables"][:1])]
+    blocks = [f"<p>{to_html(result['lead'])}</p>"] if result["lead"] else []
+    blocks += map(_show_table, result["tables"][:1])
     for figure in result["figures"][:1]:
         blocks.append(f"{embed_svg_text(source.block(figure['block']))}<div>{to_html(figure['caption'])}</div>")
-    return make_fact_card(header["title"], {}, "".join([*blocks, f"<p>{to_html(note)}</p>"]))
+    facts = {} if header["result"] else _list_numbers(header)
+    return make_fact_card(header["title"], facts, "".join([*blocks, f"<p>{to_html(note)}</p>"]))
+
+
+def _list_numbers(header: Mapping[str, Any]) -> dict[str, str]:
+    """Return what numbers by head a header without maps and results has."""
+    labels = {scalar["label"]: None for sheet in header["sheets"] for scalar in sheet["scalars"]}
+    return {**_list_facts(header, 0), "tokens": "", "numbers": ", ".join(labels)}
 
 
 def _show_table(table: Mapping[str, Any]) -> str:

@@ -170,13 +170,7 @@ def _read_network(source: str, device: Any, dtype: Any) -> Any:
 
     device = device or ("cuda" if torch.cuda.is_available() else "cpu")
     config = _read_pretrained(transformers.AutoConfig, source, trust_remote_code=False)
-    name = (getattr(config, "architectures", None) or ["AutoModel"])[0]
-    architecture = getattr(transformers, name, None)
-    if architecture is None:
-        raise LoadError(
-            f"{source} asks for the class {name}, which transformers {transformers.__version__} does not have. "
-            "headscope never runs code from a hub: load the model yourself and pass it to hs.load."
-        )
+    architecture = _find_architecture(source, config)
     if heads := pruned_heads(config):
         architecture = make_pruned_class(architecture, find_family(config.model_type), heads)
     options: dict[str, Any] = {"output_loading_info": True, "use_safetensors": _asks_for_safetensors()}
@@ -187,6 +181,36 @@ def _read_network(source: str, device: Any, dtype: Any) -> Any:
     if dtype is None and str(device) == "cpu" and network.dtype in (torch.float16, torch.bfloat16):
         network = network.float()  # lossless, and half precision on a CPU is slow and inexact
     return network.to(device).eval()
+
+
+def _find_architecture(source: str, config: Any) -> Any:
+    """Return the class of transformers that a config names first; AutoModel finds one where it names none."""
+    import transformers
+
+    named = getattr(config, "architectures", None) or ["AutoModel"]
+    if not isinstance(named, list) or not isinstance(named[0], str):
+        raise LoadError(
+            f"The config.json of {source} names no class of a model: its architectures are {str(named)[:80]!r}, and "
+            'must be a list such as ["BertModel"]. Correct them, or leave them out.'
+        )
+    name, architecture = named[0][:80], getattr(transformers, named[0], None)
+    if architecture is None:
+        raise LoadError(
+            f"{source} asks for the class {name}, which transformers {transformers.__version__} does not have. "
+            "headscope never runs code from a hub: load the model yourself and pass it to hs.load."
+        )
+    if not (name.startswith("AutoModel") or _is_model(architecture)):
+        raise LoadError(
+            f"The config.json of {source} asks for {name}, which is no class of a model. Correct its architectures, "
+            "or leave them out."
+        )
+    return architecture
+
+
+def _is_model(architecture: Any) -> bool:
+    from transformers import PreTrainedModel
+
+    return isinstance(architecture, type) and issubclass(architecture, PreTrainedModel)
 
 
 def _asks_for_safetensors() -> bool | None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
@@ -185,9 +186,19 @@ def _refuse_constant(name: str) -> Any:
     raise ValueError(name)
 
 
-async def wait_while_connected(request: Request, work: Awaitable[Result]) -> Result:
-    """Return the result of some work; give it up where the page has gone and it has not begun."""
-    task = asyncio.ensure_future(work)
+async def run_while_connected(
+    request: Request, run: Callable[[Callable[[], Result]], Awaitable[Result]], work: Callable[[], Result]
+) -> Result:
+    """Return the result of work that a thread does; where the page has gone, it does not begin, or ends early."""
+    left = threading.Event()
+
+    def work_while_wanted() -> Result:
+        from headscope.studio.stopping import stop_when
+
+        with stop_when(left):
+            return work()
+
+    task = asyncio.ensure_future(run(work_while_wanted))
     gone = asyncio.ensure_future(_wait_until_gone(request))
     try:
         await asyncio.wait({task, gone}, return_when=asyncio.FIRST_COMPLETED)
@@ -196,6 +207,7 @@ async def wait_while_connected(request: Request, work: Awaitable[Result]) -> Res
             raise Refusal(499, "The page has gone.")
         return task.result()
     finally:
+        left.set()
         gone.cancel()
 
 
@@ -248,7 +260,7 @@ async def _look(studio: Studio, request: Request) -> dict[str, Any]:
         result = look(models, asked, studio.limits, studio.shelf.say)
         return studio.views.add(result.source, result.weights), result
 
-    view, result = await wait_while_connected(request, studio.run_model(work))
+    view, result = await run_while_connected(request, studio.run_model, work)
     return {"view": view.id, "messages": result.messages, "generated": result.generated}
 
 
@@ -263,7 +275,7 @@ async def _predict(studio: Studio, request: Request) -> dict[str, Any]:
             predictions = [predict_all(model, asked, studio.limits) for model in models]
         return {"predictions": predictions, "messages": messages}
 
-    return await wait_while_connected(request, studio.run_model(work))
+    return await run_while_connected(request, studio.run_model, work)
 
 
 @answer
@@ -279,7 +291,7 @@ async def _open_result(studio: Studio, request: Request) -> dict[str, Any]:
         data = open_result(studio.folder.check(file.path))
         return studio.views.add(make_source(data), int(data.nbytes) // 4)
 
-    view = await wait_while_connected(request, studio.run_model(work))
+    view = await run_while_connected(request, studio.run_model, work)
     return {"view": view.id, "name": file.name}
 
 
@@ -293,7 +305,7 @@ async def _send_block(studio: Studio, request: Request) -> Response:
     view, name = studio.views.find(request.path_params["id"]), request.query_params.get("name", "")
     if not 0 < len(name) <= MAX_NAME:
         raise InputError("A block is asked for by its name.")
-    content = await studio.reader.run(partial(view.source.block, name))
+    content = await run_while_connected(request, studio.reader.run, partial(view.source.block, name))
     return Response(content, media_type="application/octet-stream")
 
 

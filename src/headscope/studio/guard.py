@@ -11,6 +11,7 @@ from typing import Any
 from urllib.parse import parse_qs
 
 from headscope.studio.options import Limits
+from headscope.studio.owner import is_own_connection
 from headscope.studio.session import Session
 
 Scope = MutableMapping[str, Any]
@@ -140,7 +141,8 @@ class Guard:
         query = _parse_query(scope)
         tokens, launches = query.get("token", []), query.get("launch", [])
         known = len(tokens) + len(launches) == 1 and (
-            any(map(self.session.accepts_token, tokens)) or any(map(self.session.accepts_launch, launches))
+            any(map(self.session.accepts_token, tokens))
+            or (bool(launches) and self._is_own(scope) and any(map(self.session.accepts_launch, launches)))
         )
         if not known:
             raise Refusal(401, f"The token of this address is wrong, or it was of an earlier start. {OPEN_AGAIN}")
@@ -148,6 +150,11 @@ class Guard:
         headers = [(b"location", b"/"), (b"set-cookie", cookie.encode()), (b"content-length", b"0")]
         await send({"type": "http.response.start", "status": 303, "headers": headers})
         await send({"type": "http.response.body", "body": b""})
+
+    @staticmethod
+    def _is_own(scope: Scope) -> bool:
+        """Whether the browser is this user's: others can read the address that opened it, and be quicker."""
+        return is_own_connection(scope.get("client"), scope.get("server"))
 
     def _check_cookie(self, headers: "_Headers") -> None:
         if not any(map(self.session.accepts_cookie, headers.cookies(self.cookie_name))):

@@ -12,6 +12,7 @@ from headscope.core.example import Example
 from headscope.core.prose import count_noun
 from headscope.core.target import parse_target
 from headscope.studio.entries import EDITS, check_heads, make_spec
+from headscope.studio.fitting import check_generates, check_reads, explain_output
 from headscope.studio.options import Limits
 
 if TYPE_CHECKING:
@@ -23,7 +24,11 @@ if TYPE_CHECKING:
 TOP = 8
 """Classes or words that a prediction lists."""
 
+GRADIENTLESS = "so the lens 'gradient' has nothing to follow. Leave it out, or choose a model that predicts one."
 HEADLESS = "{model} predicts neither classes nor words: it gives a vector for the text, the mean over its tokens."
+
+UNTYPED = ("label", "loss")
+"""Targets that need more than a text."""
 
 
 @dataclass(frozen=True)
@@ -101,7 +106,15 @@ def _read_target(body: Mapping[str, Any], specs: Sequence[str]) -> str | None:
     if not isinstance(target, str) or len(target) > 200:
         raise InputError("The target must be a short text, such as predicted or class=NAME.")
     needed = any("gradient" in lenses.make(spec).needs for spec in specs)
-    return parse_target(target).spec if needed else None
+    if not needed:
+        return None
+    parsed = parse_target(target)
+    if parsed.kind in UNTYPED or parsed.column is not None:
+        raise InputError(
+            f"The target {target} is read from labelled data, and a text that is typed has no label. Give predicted, "
+            "class=NAME, mask:word=WORD or next:word=WORD."
+        )
+    return parsed.spec
 
 
 def _read_edit(body: Mapping[str, Any]) -> str:
@@ -175,12 +188,13 @@ class InputSize:
 def measure_input(model: "Model", request: LookRequest, limits: Limits) -> InputSize:
     """Return the size of the maps; raise InputError where it is beyond what the studio takes."""
     from headscope.engine.capture import prepare_inputs
-    from headscope.engine.images import check_reads_texts
 
-    check_reads_texts(model, "the studio shows texts")
+    check_reads(model)
     inputs = prepare_inputs(model, [request.example], None, max_length=None, pad_to=None)
     sides = [tokens.real.shape[1] for tokens in (inputs.source, inputs.target) if tokens is not None]
     tokens = max(sides) + request.generate
+    if request.generate:
+        check_generates(model, max(sides), request.generate)
     config = model.network.config.get_text_config()
     heads, layers = (int(getattr(config, name, 0) or 12) for name in ("num_attention_heads", "num_hidden_layers"))
     if tokens > limits.tokens:
@@ -222,7 +236,8 @@ def _capture(model: "Model", request: LookRequest, site: str, result: LookResult
     needs = frozenset[str]().union(*(lenses.make(lens).needs for lens in request.lenses))
     keep = sorted({"values"} | (needs - {"gradient"}))
     if not request.generate:
-        return capture(model, [request.example], site=site, keep=keep, target=request.target)
+        with explain_output(model, GRADIENTLESS):
+            return capture(model, [request.example], site=site, keep=keep, target=request.target)
     if request.target is not None:
         raise InputError("Generated tokens have no gradient: leave out the lens 'gradient', or generate no tokens.")
     trace = generate(model, [request.example], max_new_tokens=request.generate, site=site, keep=keep)
@@ -251,7 +266,8 @@ def predict_all(model: "Model", request: LookRequest, limits: Limits) -> dict[st
     from headscope.engine.predictions import compare_predictions, cosine, predict
 
     measure_input(model, request, limits)
-    before = predict(model, request.example)
+    with explain_output(model, "so there is nothing to compare."):
+        before = predict(model, request.example)
     if before.scores.isnan().any():
         raise InputError(f"{model.spec} predicts NaN for this text, so there is nothing to compare.")
     answer: dict[str, Any] = {"model": model.spec, "kind": before.kind, "before": before.list_top(TOP)}

@@ -6,7 +6,7 @@ import time
 from dataclasses import dataclass, field
 
 LAUNCH_SECONDS = 120.0
-"""How long the address that opens a browser is valid: command lines can be read by other users of a computer."""
+"""How long the address that opens a browser is valid. Other users can read it in command lines: see `owner.py`."""
 
 
 def make_secret() -> str:
