@@ -12,6 +12,9 @@ from headscope.core.errors import InputError
 from headscope.core.family import Family
 from headscope.results.disk import raise_os_errors
 
+SOUND_INPUTS = ("input_features", "input_values")
+"""What models of sounds call samples and spectrograms."""
+
 
 @dataclass(frozen=True)
 class Model(HasCard):
@@ -25,7 +28,7 @@ class Model(HasCard):
     tokenizer: Any
     family: Family
     spec: str
-    processor: Any = None  # the image processor of a vision model
+    processor: Any = None  # the image processor of a vision model, the feature extractor of a model of sounds
     source: str | None = None  # what hs.load can load again, "" for the default; None for a network given in memory
 
     def __repr__(self) -> str:
@@ -42,7 +45,7 @@ class Model(HasCard):
         return device
 
     def write_folder(self, folder: Path) -> None:
-        """Write network, tokenizer and image processor to a folder that `hs.load` reads; for `hs.save`.
+        """Write network, tokenizer and processor to a folder that `hs.load` reads; for `hs.save`.
 
         Parameters
         ----------
