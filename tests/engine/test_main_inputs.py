@@ -301,7 +301,7 @@ def test_many_sounds_are_measured(hears, tmp_path):
     result = measure(hears["hubert"], tmp_path, statistics="entropy")
     assert int(result["entropy_n"].max()) == 3
     with pytest.raises(InputError, match=r"HubertModel reads sounds, but words are parts of texts.*'a\.wav'"):
-        measure(hears["hubert"], tmp_path, statistics="attended_relations")
+        measure(hears["hubert"], tmp_path, statistics="relations")
 
 
 def test_sounds_are_viewed_through_a_lens(hears):
@@ -345,7 +345,7 @@ def test_series_are_given_as_a_processed_batch():
     ):
         capture(model, "A text.")
     with pytest.raises(InputError, match=r"reads past_values, but words are .* hs\.capture\(model, \{'past_values': …"):
-        measure(model, ["A text."], statistics="attended_relations")
+        measure(model, ["A text."], statistics="relations")
 
 
 def test_queries_for_objects_are_numbered():
