@@ -1,6 +1,7 @@
 """A tiny network of every type, with random weights and inputs that it runs on."""
 
 import copy
+import importlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -63,6 +64,7 @@ def build(model_type: str) -> Specimen:
     """Return a tiny network of a type with random weights, and inputs that it runs on; raise what hinders it."""
     kind = CONFIG_MAPPING[model_type]
     architecture = find_class(kind)
+    importlib.import_module("torch._dynamo")  # which a limit of time would leave half imported
     attempts: list[Callable[[], Any]] = [
         lambda: shrink(kind),
         lambda: shrink(kind, fill=True),

@@ -49,7 +49,7 @@ class WrongError(Exception):
 
 @dataclass
 class Cell:
-    """What one verb did: "yes", "refused", "wrong", "raw error", or "none" where the kind has nothing to try."""
+    """What one verb did: "yes", "in part", "refused", "wrong", "raw error", or "none" where there is nothing to try."""
 
     status: str
     reason: str = ""
@@ -75,7 +75,7 @@ class Outcome:
     @property
     def captured(self) -> bool:
         """Whether the main site was captured."""
-        return "capture" in self.cells and self.cells["capture"].status == "yes"
+        return "capture" in self.cells and self.cells["capture"].status in ("yes", "in part")
 
 
 def examine(model_type: str, verbs: tuple[str, ...] = VERBS, seconds: float = SECONDS) -> Outcome:
@@ -173,7 +173,8 @@ def _try_capture(outcome: Outcome, specimen: Specimen, kept: list[Trace]) -> Cel
         raise WrongError(f"at {', '.join(wrong)}")
     if outcome.unseen and not outcome.warned:
         raise WrongError(f"without a word about {', '.join(outcome.unseen)}")
-    return Cell("yes", " | ".join(data))
+    in_part = outcome.unseen or any("(refused: " in site for site in outcome.sites)
+    return Cell("in part" if in_part else "yes", " | ".join(data))
 
 
 def _find_tokenizer(network: Any) -> Any:
@@ -339,7 +340,10 @@ def _try_generate(specimen: Specimen) -> Cell:
         config = type(config).from_dict({**config.to_dict(), "is_decoder": True})
     network = make_network(architecture, config)
     model = load(network, tokenizer=tokenizer())
-    trace = generate(model, "the cat sat on a mat", max_new_tokens=3, min_new_tokens=3)
+    known = len(model.tokenizer)  # fewer than the model embeds
+    unknown = list(range(known, getattr(config.get_text_config(), "vocab_size", known)))
+    options = {"max_new_tokens": 3, "min_new_tokens": 3, "suppress_tokens": unknown or None}
+    trace = generate(model, "the cat sat on a mat", **options)
     ids = torch.tensor([model.tokenizer.convert_tokens_to_ids(trace.keys.text[0])])
     whole = capture(model, {"input_ids": ids, "attention_mask": torch.ones_like(ids)}, site=trace.site)
     pairs = zip(trace.attention, whole.attention, strict=True)
@@ -403,7 +407,8 @@ def largest(tensor: torch.Tensor) -> float:
 
 def describe_state(network: Any) -> list[Any]:
     """Return what a capture or an edit must leave as it was."""
-    configs = {id(module.config): module.config for module in network.modules() if hasattr(module, "config")}
+    found = (getattr(module, "config", None) for module in network.modules())
+    configs = {id(config): config for config in found if isinstance(config, transformers.PreTrainedConfig)}
     return [
         [(config._attn_implementation, config.to_dict()) for config in configs.values()],
         [(module.training, len(module._forward_hooks), len(module._forward_pre_hooks)) for module in network.modules()],

@@ -19,7 +19,7 @@ def make_inputs(network: Any) -> Iterator[dict[str, Any]]:
         yield from _make_grids(network, names)
     for picture in _make_pictures(config, names) if main.startswith("pixel") or "pixel_values" in names else ():
         if "input_ids" in names:
-            yield {**text, **picture}
+            yield {**text, **picture, **_fill_required(network, text)}
         if "decoder_input_ids" in names and "input_ids" not in names:
             yield {"decoder_input_ids": text["input_ids"][:, :6], **picture}
         if main.startswith("pixel") or "input_ids" not in names:
@@ -36,6 +36,8 @@ def make_inputs(network: Any) -> Iterator[dict[str, Any]]:
         yield text | _fill_required(network, text)
     if "pixel_values" in names and not main.startswith("pixel"):
         yield from _make_pictures(config, names)
+    if not {"input_ids", "pixel_values"} & names and (required := _fill_required(network, text)):
+        yield required
 
 
 def add_image_tokens(network: Any, inputs: dict[str, Any], message: str) -> list[dict[str, Any]]:
@@ -43,7 +45,7 @@ def add_image_tokens(network: Any, inputs: dict[str, Any], message: str) -> list
     config = network.config
     tokens = [getattr(config, name, None) for name in ("image_token_id", "image_token_index", "audio_token_id")]
     if "pixel_values" not in inputs:
-        tokens = tokens[::-1]
+        tokens.reverse()
     token = next((token for token in tokens if token is not None), None)
     numbers = re.search(r"tokens: *(\d+),.*features:? *(\d+)", message)
     if numbers is None or token is None or "input_ids" not in inputs or token in inputs["input_ids"]:
@@ -63,6 +65,8 @@ def _make_text(config: Any, names: set[str]) -> dict[str, Any]:
     text["attention_mask"][1, -3:] = 0
     if config.is_encoder_decoder and "decoder_input_ids" in names:
         text["decoder_input_ids"] = ids[:, :6]
+    if config.model_type == "dia":
+        text["decoder_input_ids"] = ids[:, :6, None].repeat(1, 1, config.decoder_config.num_channels)
     if "bbox" in names:
         size = 8 if getattr(config, "model_type", "") == "bros" else 4
         text["bbox"] = torch.zeros(ROWS, 9, size, dtype=torch.float if size == 8 else torch.long)
@@ -82,11 +86,20 @@ def _make_pictures(config: Any, names: set[str]) -> Iterator[dict[str, Any]]:
         return
     yield {"pixel_values": picture}
     yield {"pixel_values": film}
+    if "prompt_pixel_values" in names:
+        yield {"pixel_values": picture, "prompt_pixel_values": picture, "prompt_masks": picture}
+    if "target_sizes" in names:
+        yield {"pixel_values": picture, "target_sizes": torch.tensor([[height // 4, width // 4]] * ROWS)}
+    if "image_attention_mask" in names:
+        yield {"pixel_values": film, "image_attention_mask": torch.ones(ROWS, 9, frames, dtype=torch.long)}
     if height != 64:
         yield {"pixel_values": _random(ROWS, channels, 64, 64)}
     patch = getattr(vision, "patch_size", None) or 4
     if isinstance(patch, int) and {"spatial_shapes", "pixel_attention_mask"} & names:
-        flat = {"pixel_values": _random(ROWS, 16, channels * patch**2), "spatial_shapes": torch.tensor([[4, 4], [2, 4]])}
+        flat = {
+            "pixel_values": _random(ROWS, 16, channels * patch**2),
+            "spatial_shapes": torch.tensor([[4, 4], [2, 4]]),
+        }
         mask = torch.ones(ROWS, 16, dtype=torch.long)
         mask[1, 8:] = 0
         yield {**flat, "pixel_attention_mask": mask}
@@ -102,7 +115,7 @@ def _make_grids(network: Any, names: set[str]) -> Iterator[dict[str, Any]]:
     patch = getattr(config, "patch_size", 4)
     main = next((name for name in ("hidden_states", "pixel_values") if name in names), "hidden_states")
     more = {"merge_sizes": torch.tensor([2])} if "merge_sizes" in names else {}
-    for times in (getattr(config, "temporal_patch_size", 1) or 1, 1):
+    for times in dict.fromkeys([getattr(config, "temporal_patch_size", 1) or 1, 2, 1]):
         grid = {"grid_thw": torch.tensor([[1, 4, 4]]), **more}
         yield {main: _random(16, channels * times * patch * patch), **grid}
         yield {main: _random(16, channels, patch, patch), **grid}
@@ -120,7 +133,7 @@ def _make_sounds(network: Any, names: set[str]) -> Iterator[dict[str, Any]]:
 
     bands = find("num_mel_bins", "feature_size", "input_feat_per_channel", "feature_projection_input_dim", "input_dim")
     bands, steps = bands or 8, 2 * (find("max_source_positions") or 30)
-    mask = torch.ones(ROWS, 60, dtype=torch.long)
+    mask = torch.ones(ROWS, 64, dtype=torch.long)
     mask[1, 40:] = 0
     masks = [name for name in ("attention_mask", "input_features_mask", "feature_attention_mask") if name in names]
     waves = torch.ones(ROWS, 3200, dtype=torch.long)
@@ -130,17 +143,25 @@ def _make_sounds(network: Any, names: set[str]) -> Iterator[dict[str, Any]]:
             yield {main: _random(ROWS, 3200), "attention_mask": waves}
         yield {main: _random(ROWS, 3200)}
         yield {main: _random(ROWS, 1, 3840)}
+        if "decoder_input_values" in names:
+            yield {
+                main: _random(ROWS, 9, config.hidden_size),
+                "decoder_input_values": _random(ROWS, 6, config.hidden_size),
+            }
         yield {main: _random(ROWS, find("max_length") or 70, bands)}
         return
-    for shape in ((ROWS, 60, bands), (ROWS, bands, steps), (ROWS, bands, 60), (ROWS, steps, bands)):
-        if masks and shape[1] == 60:
-            yield {main: _random(*shape), masks[0]: mask}
-        if masks and shape[2] == 60:
+    widths = dict.fromkeys([bands, 32, 80, 128])
+    for shape in [shape for width in widths for shape in _sound_shapes(width, steps)]:
+        if masks and 64 in shape[1:]:
             yield {main: _random(*shape), masks[0]: mask}
         if masks:
             yield {main: _random(*shape), masks[0]: torch.ones(ROWS, shape[1], dtype=torch.long)}
             yield {main: _random(*shape), masks[0]: torch.ones(ROWS, shape[2], dtype=torch.long)}
         yield {main: _random(*shape)}
+
+
+def _sound_shapes(bands: int, steps: int) -> list[tuple[int, int, int]]:
+    return [(ROWS, 64, bands), (ROWS, bands, steps), (ROWS, bands, 64), (ROWS, steps, bands)]
 
 
 def _make_others(config: Any, main: str, names: set[str], text: dict[str, Any]) -> Iterator[dict[str, Any]]:
@@ -175,7 +196,8 @@ def _make_series(config: Any, names: set[str]) -> Iterator[dict[str, Any]]:
         }
     yield {"past_values": _random(ROWS, context, getattr(config, "num_input_channels", 1))}
     yield {"past_values": _random(ROWS, context)}
-    yield {"past_values": _random(ROWS, context), "freq": torch.zeros(ROWS, 1, dtype=torch.long)}
+    padding = torch.zeros(ROWS, context, dtype=torch.long)
+    yield {"past_values": _random(ROWS, context), "past_values_padding": padding, "freq": padding[:, :1]}
 
 
 def _fill_required(network: Any, text: dict[str, Any]) -> dict[str, Any]:
@@ -188,6 +210,7 @@ def _fill_required(network: Any, text: dict[str, Any]) -> dict[str, Any]:
         "visual_pos": lambda: _random(ROWS, 6, 4),
         "encoder_hidden_states": lambda: _random(ROWS, 6, getattr(config, "encoder_hidden_size", None) or width),
         "qformer_input_ids": lambda: text["input_ids"],
+        "input_values": lambda: _random(ROWS, 1, 3840),
     }
     parameters = inspect.signature(network.forward).parameters.values()
     required = {parameter.name for parameter in parameters if parameter.default is parameter.empty}

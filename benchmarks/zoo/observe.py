@@ -12,11 +12,12 @@ from torch.utils.weak import WeakIdKeyDictionary
 from headscope.engine.model import name_modules
 
 PRODUCTS = frozenset({"bmm", "mm", "matmul", "baddbmm", "addmm", "einsum"})
-KEEPS = frozenset(
+_KEEPS = (
     "view _unsafe_view reshape expand clone copy transpose t permute _to_copy slice select unsqueeze squeeze mul "
     "masked_fill where constant_pad_nd cat native_dropout nan_to_num detach alias as_strided split chunk contiguous "
-    "new_zeros split_with_sizes stack copy_ mul_ masked_fill_ bernoulli div sum add".split()
+    "new_zeros split_with_sizes stack copy_ mul_ masked_fill_ bernoulli div sum add"
 )
+KEEPS = frozenset(_KEEPS.split())
 """Operations whose result is still attention if they are given attention."""
 
 

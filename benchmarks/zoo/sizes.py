@@ -60,10 +60,11 @@ GROUPS: list[tuple[str, int]] = [
 EXACT = {name: size for names, size in GROUPS for name in names.split()}
 ENDINGS = [(f"_{name}", size) for name, size in EXACT.items() if name not in ("dim", "width", "depth")]
 
-FILLED = frozenset(
+_FILLED = (
     "head_dim vocab_size num_key_value_heads num_experts_per_tok n_group topk_group kv_lora_rank q_lora_rank "
-    "v_head_dim qk_rope_head_dim qk_nope_head_dim moe_intermediate_size n_routed_experts intermediate_size".split()
+    "v_head_dim qk_rope_head_dim qk_nope_head_dim moe_intermediate_size n_routed_experts intermediate_size"
 )
+FILLED = frozenset(_FILLED.split())
 """Sizes that some configurations leave to the checkpoint, with None."""
 
 MROPE = {"rope_type": "default", "rope_theta": 10_000.0, "mrope_section": [2, 1, 1]}
@@ -80,6 +81,28 @@ DETR = {"use_timm_backbone": False, "use_pretrained_backbone": False, "backbone"
 ONE_SCALE = {**DETR, "backbone_config": {**RESNET, "out_features": ["stage4"]}}
 SERIES = {"prediction_length": 4, "context_length": 8, "lags_sequence": [1, 2], "num_time_features": 1}
 SWIN = {"depths": [1, 1], "num_heads": [2, 4], "embed_dim": 16, "window_size": 4, "image_size": 32, "patch_size": 4}
+FOUR_SWIN = {
+    "model_type": "swin",
+    "depths": [1, 1, 1, 1],
+    "num_heads": [1, 1, 2, 2],
+    "embed_dim": 16,
+    "window_size": 4,
+    "image_size": 128,
+    "patch_size": 4,
+    "out_features": ["stage1", "stage2", "stage3", "stage4"],
+}
+THREE_SCALES = {
+    "backbone_config": {
+        "model_type": "rt_detr_resnet",
+        "embedding_size": 8,
+        "hidden_sizes": [8, 8, 16, 16],
+        "depths": [1, 1, 1, 1],
+        "layer_type": "basic",
+        "out_features": ["stage2", "stage3", "stage4"],
+    },
+    "encoder_in_channels": [8, 16, 16],
+    "decoder_in_channels": [32, 32, 32],
+}
 
 CHANGES: dict[str, dict[str, Any]] = {
     "minimax_m3_vl_text": {"layer_types": ["minimax_m3_sparse", "minimax_m3_sparse"], "index_n_heads": 2},
@@ -119,14 +142,36 @@ CHANGES: dict[str, dict[str, Any]] = {
     "granite_speech5_encoder": {"context_size": 16},
     "xmod": {"languages": ["en_XX"], "default_language": "en_XX"},
     "mamba2": {"num_heads": 8, "head_dim": 8, "hidden_size": 32, "expand": 2, "n_groups": 1},
-    "bamba": {"mamba_n_heads": 8, "mamba_d_head": 8, "hidden_size": 32, "mamba_n_groups": 1},
-    "granitemoehybrid": {"mamba_n_heads": 8, "mamba_d_head": 8, "hidden_size": 32, "mamba_n_groups": 1},
+    "bamba": {"mamba_n_heads": 8, "mamba_d_head": 8, "mamba_n_groups": 1, "attn_layer_indices": [1]},
+    "granitemoehybrid": {
+        "mamba_n_heads": 8,
+        "mamba_d_head": 8,
+        "mamba_n_groups": 1,
+        "layer_types": ["mamba", "attention"],
+    },
     "zamba": {"num_hidden_layers": 4, "layers_block_type": ["mamba", "hybrid", "mamba", "hybrid"]},
     "zamba2": {"num_hidden_layers": 4, "layers_block_type": ["mamba", "hybrid", "mamba", "hybrid"]},
     "jamba": {"num_hidden_layers": 4, "attn_layer_period": 2, "attn_layer_offset": 1, "use_mamba_kernels": False},
     "perceiver": {"num_latents": 8, "d_latents": 32, "d_model": 32, "num_self_attends_per_block": 2},
     "efficientnet": {"width_coefficient": 0.1, "depth_coefficient": 0.1, "hidden_dim": 128},
     "ministral": {"head_dim": 8},
+    "hunyuan_vl_text": {"head_dim": 8},
+    "mask2former": {"feature_size": 32, "mask_feature_size": 32, "hidden_dim": 32, "backbone_config": FOUR_SWIN},
+    "maskformer": {"backbone_config": FOUR_SWIN},
+    "nemotron_h": {"n_groups": 1},
+    "exaone4_5_vision": {"window_size": 16},
+    "qwen2_5_vl_vision": {"window_size": 16},
+    "qwen3_asr_encoder": {"n_window": 16, "n_window_infer": 64},
+    "rt_detr": THREE_SCALES,
+    "rt_detr_v2": THREE_SCALES,
+    "d_fine": {**THREE_SCALES, "num_feature_levels": 3, "decoder_n_points": [2, 2, 2]},
+    "vitmatte": {"fusion_hidden_sizes": [8, 8, 8, 8], "convstream_hidden_sizes": [8, 8, 8]},
+    "dots1": {"n_routed_experts": 4, "n_shared_experts": 1, "num_experts_per_tok": 2, "n_group": 1, "topk_group": 1},
+    "esm": {"vocab_size": 64, "pad_token_id": 1, "mask_token_id": 4, "token_dropout": False},
+    "cohere_compass_text": {"layer_types": ["sliding_attention", "sliding_attention"]},
+    "chameleon": {"vocabulary_map": {"<image>": 50}},
+    "emu3": {"vocabulary_map": {"<image>": 50}},
+    "speecht5": {"hidden_size": 32},
 }
 """What the rules do not make fit, by type; for some also what their defaults leave out that is special about them."""
 

@@ -13,7 +13,7 @@ import transformers
 from benchmarks.zoo.category import CATEGORIES
 from benchmarks.zoo.examine import VERBS, Cell, Outcome, silently_wrong
 
-LETTERS = {"yes": "y", "refused": "r", "wrong": "w", "raw error": "e", "none": "-"}
+LETTERS = {"yes": "y", "in part": "p", "refused": "r", "wrong": "w", "raw error": "e", "none": "-"}
 """What a cell is in the compact file, where a kind's cells are one word."""
 
 
@@ -22,7 +22,7 @@ def read_outcomes(path: Path) -> dict[str, Outcome]:
     if not path.is_file():
         return {}
     data = json.loads(path.read_text(encoding="utf-8"))
-    if {name: data.get(name) for name in versions()} != versions():
+    if not isinstance(data, dict) or {name: data.get(name) for name in versions()} != versions():
         return {}
     return {row["model_type"]: _read_outcome(row) for row in data["types"]}
 
@@ -72,11 +72,12 @@ def summarize(outcomes: Sequence[Outcome]) -> list[list[str]]:
 
 
 def _share(outcomes: Sequence[Outcome], verb: str) -> str:
-    """Return "yes/tried", and how many are wrong or end in a raw error."""
+    """Return "yes/tried", with those that work in part after a +, and how many are wrong or end in a raw error."""
     counts = Counter(outcome.cells[verb].status for outcome in outcomes if verb in outcome.cells)
     tried = sum(counts.values()) - counts["none"]
     bad = counts["wrong"] + counts["raw error"]
-    return f"{counts['yes']}/{tried}" + (f" ({bad} bad)" if bad else "")
+    part = f"+{counts['in part']}" if counts["in part"] else ""
+    return f"{counts['yes']}{part}/{tried}" + (f" ({bad} bad)" if bad else "")
 
 
 def count(outcomes: Sequence[Outcome]) -> dict[str, int]:

@@ -396,6 +396,17 @@ def test_patches_that_come_flat_are_named_by_row_and_column():
     assert not trace.attention[0][..., 3].any()
 
 
+def test_a_picture_given_as_a_list_of_patches_is_one_example():
+    config = transformers.Glm4vVisionConfig(
+        hidden_size=16, depth=2, num_heads=2, intermediate_size=24, out_hidden_size=16, patch_size=4, image_size=16
+    )
+    network = transformers.Glm4vVisionModel(config).eval()
+    patches = {"hidden_states": torch.randn(16, 96), "grid_thw": torch.tensor([[1, 4, 4]])}
+    trace = capture(load(network), patches)
+    assert [example.text for example in trace.examples] == ["image"]
+    assert trace.keys.text[0][:2] == ["#0", "#1"]
+
+
 def test_embedded_texts_are_numbered_and_their_padding_is_known():
     embeddings = torch.randn(2, 5, tiny("bert").network.config.hidden_size)
     mask = torch.tensor([[1, 1, 1, 1, 1], [1, 1, 1, 0, 0]])

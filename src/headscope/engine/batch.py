@@ -30,7 +30,7 @@ from headscope.engine.main_input import (
 )
 from headscope.engine.model import Model
 from headscope.engine.positions import Positions, find_positions
-from headscope.engine.sound import process_sounds, read_sounds, reads_sounds, sound_examples
+from headscope.engine.sound import name_examples, process_sounds, read_sounds, reads_sounds
 
 
 @dataclass(frozen=True)
@@ -139,7 +139,7 @@ def _make_sound_batches(model: Model, examples: Sequence[Example], size: int) ->
         rows = examples[start : start + size]
         tensors, names = process_sounds(model, rows)
         inputs = inputs_from_tensors(model, tensors)
-        yield replace(inputs, examples=sound_examples(len(rows), names, [example.id for example in rows]))
+        yield replace(inputs, examples=name_examples(len(rows), names, [example.id for example in rows]))
 
 
 def inputs_from_tensors(model: Model, batch: Mapping[str, Any], names: Sequence[str] = ()) -> Inputs:
@@ -160,11 +160,13 @@ def inputs_from_tensors(model: Model, batch: Mapping[str, Any], names: Sequence[
     source = tokens_from_ids(model, host) if "input_ids" in tensors else None
     if source is not None:
         examples = tuple(_example_from_tokens(source, row) for row in range(len(main)))
+    elif "grid_thw" in tensors:  # pictures as one list of patches
+        examples = name_examples(len(tensors["grid_thw"]), ["image"] * len(tensors["grid_thw"]))
     elif images is not None:
         examples = image_examples(model, main, names)
     else:
         name = "sound" if reads_sounds(model) else find_main_input(model, tensors)
-        examples = sound_examples(len(main), names or [name] * len(main))
+        examples = name_examples(len(main), names or [name] * len(main))
     return Inputs(
         arguments,
         examples,

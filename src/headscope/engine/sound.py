@@ -117,10 +117,10 @@ def _count_samples(example: Example) -> int:
     return len(_open_sound(_find_source(example), 0).samples)
 
 
-def sound_examples(count: int, names: Sequence[str] = (), ids: Sequence[str] | None = None) -> tuple[Example, ...]:
-    """Return an example for each sound."""
+def name_examples(count: int, names: Sequence[str], ids: Sequence[str] | None = None) -> tuple[Example, ...]:
+    """Return an example for each sound, or whatever else has only a name."""
     ids = [str(row) for row in range(count)] if ids is None else ids
-    return tuple(Example(name, text) for name, text in zip(ids, names or ["sound"] * count, strict=True))
+    return tuple(Example(name, text) for name, text in zip(ids, names, strict=True))
 
 
 def _pad_options(extractor: Any) -> dict[str, Any]:
