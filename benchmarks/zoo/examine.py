@@ -32,6 +32,7 @@ SECONDS = 60
 
 LIMIT = 1e-5  # float32 softmax over a few keys
 EPS = torch.finfo(torch.float32).eps
+SPECIAL = 5  # ids of the tokenizer that are no words; a model may treat its own pad id as padding in one pass
 UNREAD = "no linear layer reads the context as it is, so that A·V·W_O is compared with nothing"
 VERBS = ("capture", "effective", "norm", "edit", "generate", "prune")
 
@@ -281,8 +282,8 @@ def _is_linear(module: Any) -> bool:
 
 
 def _largest_real(tensor: torch.Tensor, trace: Trace) -> float:
-    """Return the largest magnitude at queries that are not padding."""
-    return largest(tensor[trace.queries.real])
+    """Return the largest magnitude at queries that see any key, which padding does not."""
+    return largest(tensor[trace.queries.real & trace.visible[0].any(-1)])
 
 
 def _try_edit(specimen: Specimen, trace: Trace) -> Cell:
@@ -341,8 +342,9 @@ def _try_generate(specimen: Specimen) -> Cell:
     network = make_network(architecture, config)
     model = load(network, tokenizer=tokenizer())
     known = len(model.tokenizer)  # fewer than the model embeds
-    unknown = list(range(known, getattr(config.get_text_config(), "vocab_size", known)))
-    options = {"max_new_tokens": 3, "min_new_tokens": 3, "suppress_tokens": unknown or None}
+    words = range(SPECIAL, known)
+    rest = [number for number in range(_count_ids(config, known)) if number not in words]
+    options = {"max_new_tokens": 3, "min_new_tokens": 3, "suppress_tokens": rest}
     trace = generate(model, "the cat sat on a mat", **options)
     ids = torch.tensor([model.tokenizer.convert_tokens_to_ids(trace.keys.text[0])])
     whole = capture(model, {"input_ids": ids, "attention_mask": torch.ones_like(ids)}, site=trace.site)
@@ -351,6 +353,10 @@ def _try_generate(specimen: Specimen) -> Cell:
     if found > 1e-4:
         raise WrongError(f"attention differs by {found:.0e} from that of one pass")
     return Cell("yes")
+
+
+def _count_ids(config: Any, known: int) -> int:
+    return int(getattr(config.get_text_config(), "vocab_size", None) or known)
 
 
 def run(network: Any, inputs: Mapping[str, Any]) -> Any:

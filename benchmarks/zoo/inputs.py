@@ -151,13 +151,14 @@ def _make_sounds(network: Any, names: set[str]) -> Iterator[dict[str, Any]]:
         yield {main: _random(ROWS, find("max_length") or 70, bands)}
         return
     widths = dict.fromkeys([bands, 32, 80, 128])
-    for shape in [shape for width in widths for shape in _sound_shapes(width, steps)]:
-        if masks and 64 in shape[1:]:
-            yield {main: _random(*shape), masks[0]: mask}
-        if masks:
-            yield {main: _random(*shape), masks[0]: torch.ones(ROWS, shape[1], dtype=torch.long)}
-            yield {main: _random(*shape), masks[0]: torch.ones(ROWS, shape[2], dtype=torch.long)}
-        yield {main: _random(*shape)}
+    for width in widths:
+        for shape in _sound_shapes(width, steps):
+            length = shape[1] if shape[2] == width else shape[2]
+            if masks and length == 64:
+                yield {main: _random(*shape), masks[0]: mask}
+            elif masks:
+                yield {main: _random(*shape), masks[0]: torch.ones(ROWS, length, dtype=torch.long)}
+            yield {main: _random(*shape)}
 
 
 def _sound_shapes(bands: int, steps: int) -> list[tuple[int, int, int]]:

@@ -12,12 +12,15 @@ from torch.utils.weak import WeakIdKeyDictionary
 from headscope.engine.model import name_modules
 
 PRODUCTS = frozenset({"bmm", "mm", "matmul", "baddbmm", "addmm", "einsum"})
-_KEEPS = (
-    "view _unsafe_view reshape expand clone copy transpose t permute _to_copy slice select unsqueeze squeeze mul "
-    "masked_fill where constant_pad_nd cat native_dropout nan_to_num detach alias as_strided split chunk contiguous "
-    "new_zeros split_with_sizes stack copy_ mul_ masked_fill_ bernoulli div sum add"
+_SHAPES = (
+    "view _unsafe_view reshape expand clone copy transpose t permute slice select unsqueeze squeeze constant_pad_nd "
+    "cat alias as_strided split chunk contiguous split_with_sizes stack copy_ detach"
 )
-KEEPS = frozenset(_KEEPS.split())
+SHAPES = frozenset(_SHAPES.split())
+"""Operations that give attention another shape."""
+
+_NUMBERS = "_to_copy mul div masked_fill where native_dropout nan_to_num mul_ masked_fill_ div_ add"
+KEEPS = SHAPES | frozenset(_NUMBERS.split())
 """Operations whose result is still attention if they are given attention."""
 
 
@@ -54,15 +57,17 @@ class ProductLog(TorchDispatchMode):
             self.weights[result] = True
         elif name in PRODUCTS and self._has_weights(args):
             self.products.append(list(self.running))
-        elif name in KEEPS and self._has_weights(args):
+        elif name in KEEPS and self._has_weights(args, None if name in SHAPES else result):
             for part in result if isinstance(result, list | tuple) else [result]:
                 if isinstance(part, torch.Tensor):
                     self.weights[part] = True
         return result
 
-    def _has_weights(self, args: Any) -> bool:
+    def _has_weights(self, args: Any, like: Any = None) -> bool:
+        """Whether one of the arguments is attention, and of the shape of `like`."""
         parts = (part for argument in args for part in (argument if isinstance(argument, list | tuple) else [argument]))
-        return any(isinstance(part, torch.Tensor) and part in self.weights for part in parts)
+        found = [part for part in parts if isinstance(part, torch.Tensor) and part in self.weights]
+        return any(like is None or part.shape == like.shape for part in found)
 
 
 def run_plainly(network: Any, inputs: Mapping[str, Any]) -> Plain:

@@ -33,8 +33,8 @@ def _count(run: dict[str, Any]) -> str:
     return (
         f"Measured by `{run['command']}` with transformers {run['transformers']} and torch {run['torch']}. It has "
         f"{total} types, without those that are only parts of others; {counts['built']} could be built and given "
-        f"inputs, of which {with_attention} have attention and {counts['built'] - with_attention} have none. Silently wrong: "
-        f"{run['silently_wrong']}.\n"
+        f"inputs, of which {with_attention} have attention and {counts['built'] - with_attention} have none. Silently "
+        f"wrong: {run['silently_wrong']}.\n"
     )
 
 

@@ -171,11 +171,16 @@ def inputs_from_tensors(model: Model, batch: Mapping[str, Any], names: Sequence[
         arguments,
         examples,
         source,
-        tokens_from_ids(model, host, "decoder_") if "decoder_input_ids" in tensors else None,
+        tokens_from_ids(model, host, "decoder_") if _holds_words(tensors.get("decoder_input_ids")) else None,
         find_positions(model, tensors),
         images if source is not None else None,
         channels=count_channels(model, tensors),
     )
+
+
+def _holds_words(ids: Tensor | None) -> bool:
+    """Whether a decoder reads one id at each position; some of sounds read several (Dia), which are no words."""
+    return ids is not None and ids.ndim == 2
 
 
 def copy_ids_to_host(tensors: Mapping[str, Tensor]) -> Callable[[], Mapping[str, Tensor]]:

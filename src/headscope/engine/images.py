@@ -113,8 +113,8 @@ def patch_grid(model: Model, pixels: Tensor) -> tuple[int, int] | None:
     """Return the number of rows and columns of patches in an image, or None if the model's config does not say."""
     config = model.network.config
     size = getattr(config, "patch_size", getattr(getattr(config, "vision_config", None), "patch_size", None))
-    if size is None or pixels.ndim != 4:
-        return None
+    if size is None or pixels.ndim != 4 or (not isinstance(size, int) and len(size) != 2):
+        return None  # no patches, or stages with patches of their own (Florence-2)
     height, width = (size, size) if isinstance(size, int) else size
     return pixels.shape[2] // height, pixels.shape[3] // width
 
