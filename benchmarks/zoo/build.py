@@ -96,6 +96,8 @@ def make_network(architecture: Any, config: Any) -> Any:
     for name, weight in network.named_parameters():
         if weight.ndim > 1 and "embed" not in name.lower() and weight.is_floating_point():
             weight.data.mul_(4)
+            if not weight.any():  # some begin as zeros, so that their heads write nothing
+                weight.data.normal_(0, 0.1)
     return network.eval()
 
 

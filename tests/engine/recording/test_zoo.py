@@ -72,14 +72,16 @@ def test_a_pruned_model_that_is_off_is_found(monkeypatch):
     assert examine("bert", ("capture", "prune")).cells["prune"].status == "wrong"
 
 
-@pytest.mark.parametrize("left", ["edit", "head"])
-def test_an_edit_that_is_off_is_found(monkeypatch, left):
-    if left == "edit":  # nothing changes
+@pytest.mark.parametrize("fault", ["no edit", "another head", "no edit, and no layer reads the context"])
+def test_an_edit_that_is_off_is_found(monkeypatch, fault):
+    sentence = "writes something else than the other heads do"
+    if "no edit" in fault:
         monkeypatch.setattr(zoo, "edited", lambda model, edit: zoo.silence())
-        sentence = "the output does not change"
-    else:  # another head is switched off
+    else:
         monkeypatch.setattr(zoo, "_name_head", lambda model, trace: "L0H1")
-        sentence = "reads something else than the other heads"
+    if "no layer" in fault:
+        monkeypatch.setattr(zoo, "find_reader", lambda specimen, trace: None)
+        sentence = "the output does not change"
     cell = examine("bert", ("capture", "edit")).cells["edit"]
     assert cell.status == "wrong"
     assert sentence in cell.reason
