@@ -24,6 +24,7 @@ from pages import (
     cues_page,
     flow_page,
     heads_page,
+    models_page,
     padding_page,
     performance_page,
     pruning_page,
@@ -132,6 +133,7 @@ def list_study_generators() -> dict[str, Callable[[], Generated]]:
 GENERATORS: dict[str, Callable[[], Generated]] = {
     "compare": make_comparison,
     "capture": lambda: fill_page(DOCS / "capture.md", {"families": make_family_table()}),
+    "models": lambda: fill_page(DOCS / "models.md", models_page.parts()),
     "edits": lambda: fill_page(DOCS / "edits.md", {"measured": describe_edits()}),
     "words": lambda: fill_page(DOCS / "words.md", {"tagger": words_page.table()}),
     "viewer": lambda: fill_page(DOCS / "viewer.md", {"beside": viewer_page.table()}),

@@ -8,6 +8,7 @@ import numpy as np
 import torch
 import transformers
 from PIL import Image
+from scipy.io import wavfile
 
 from headscope.data.bundled.files import bundled_file
 from headscope.data.reading.read import read
@@ -21,6 +22,7 @@ OTHERS = {
     "google/vit-base-patch16-224": "viewer",
     "openai/clip-vit-base-patch32": "clip",
     "path/to/classifier": "classifier",
+    "facebook/wav2vec2-large-960h-lv60-self": "hearer",
 }
 TEXTS = ("A fine film.", "Warm and witty.", "I loved it.", "A dull film.", "Cold and clumsy.", "I hated it.")
 
@@ -52,6 +54,9 @@ def models(root: Path) -> Path:
     transformers.CLIPProcessor(image_processor=images, tokenizer=tokenizer).save_pretrained(root / "clip")
     network("vit").save_pretrained(root / "viewer")
     processor().save_pretrained(root / "viewer")
+    heard = transformers.Wav2Vec2Config(**part, conv_dim=(8, 8), conv_stride=(16, 20), conv_kernel=(20, 25))
+    transformers.Wav2Vec2Model(heard).save_pretrained(root / "hearer")
+    transformers.Wav2Vec2FeatureExtractor(return_attention_mask=True).save_pretrained(root / "hearer")
     return root
 
 
@@ -65,6 +70,8 @@ def prepare(folder: Path, root: Path) -> None:
     (folder / "photos").mkdir()
     for name in ("cat.jpg", "photos/cat.jpg", "photos/dog.png"):
         Image.fromarray(pixels).save(folder / name)
+    for name in ("speech.wav", "again.wav"):
+        wavfile.write(folder / name, 16_000, np.random.default_rng(0).normal(size=8_000).astype(np.float32))
     rows = [json.dumps({"text": text, "label": int(row < 3)}) for row, text in enumerate(TEXTS)]
     for name in ("reviews.jsonl", "my.jsonl", "more.jsonl"):
         (folder / name).write_text("\n".join(rows), encoding="utf-8")

@@ -95,6 +95,6 @@ def test_text_options_with_images_are_an_error():
 
 
 def test_an_image_for_a_language_model_is_an_error():
-    with pytest.raises(InputError, match=r"the list, row 0: <PIL.* is neither a text nor"):
+    with pytest.raises(InputError, match=r"BertModel reads texts, but this Image is a picture"):
         capture(tiny("bert"), [picture()])
     assert capture(tiny("bert"), text(3)).examples[0].columns == {}

@@ -49,10 +49,10 @@ def command(
 
 
 def _read(model: Any, data: str, options: dict[str, Any]) -> Any:
-    """Read the examples, or for a model of images an image or a folder of them."""
-    from headscope.engine.images import read_images, reads_images
+    """Read the examples, or for a model of images or sounds one of these or a folder of them."""
+    from headscope.engine.batch import read_inputs
 
-    return read_images(data) if reads_images(model) else read_examples(data, options)
+    return read_examples(data, options) if model.network.main_input_name == "input_ids" else read_inputs(model, data)
 
 
 def _print_estimate(console: Console, options: MeasureOptions) -> None:

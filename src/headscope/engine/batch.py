@@ -1,17 +1,17 @@
 """Batches of model inputs, with the tokens on both axes of the attention maps."""
 
-import inspect
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cache, lru_cache, partial
+from dataclasses import dataclass, field, replace
+from functools import cache, partial
 from itertools import compress
 from typing import Any
 
 import torch
-from jaxtyping import Int
+from jaxtyping import Bool, Int
 from torch import Tensor
 
-from headscope.core.errors import CaptureError, InputError
+from headscope.core.errors import DataWarning, InputError
 from headscope.core.example import Example
 from headscope.core.prose import count_noun, join_words
 from headscope.core.tokens import ROLES, Tokens
@@ -19,15 +19,19 @@ from headscope.core.transfer import copy_to_host_async
 from headscope.data.reading.read import read
 from headscope.data.tokenizing.encode import Encoded, encode, pad_sequences, special_roles
 from headscope.data.tokenizing.readable import make_readable
-from headscope.engine.images import (
-    image_examples,
-    patch_grid,
-    patch_tokens,
-    process_images,
-    read_images,
-    reads_images,
+from headscope.engine.images import image_examples, process_images, read_images, reads_images
+from headscope.engine.main_input import (
+    check_is_text,
+    check_main_input,
+    count_channels,
+    find_main_input,
+    forward_parameters,
+    takes_decoder_ids,
+    to_tensor,
 )
 from headscope.engine.model import Model
+from headscope.engine.positions import Positions, find_positions
+from headscope.engine.sound import name_examples, process_sounds, read_sounds, reads_sounds
 
 
 @dataclass(frozen=True)
@@ -36,61 +40,91 @@ class Inputs:
 
     tensors: Mapping[str, Any]
     examples: tuple[Example, ...]
-    source: Tokens | None  # None: images, whose patches are counted in the attention maps
+    source: Tokens | None  # None: no words, so that positions are counted in the attention maps
     target: Tokens | None = None  # what the decoder of an encoder-decoder model reads
-    grid: tuple[int, int] | None = None  # rows and columns of an image's patches
+    positions: Positions = field(default_factory=Positions)  # what is known of positions that are no words
     images: Callable[[], tuple[Example, ...]] | None = None  # the examples of a tower that reads images
     token_labels: Tensor | None = None  # the ids of tokens that were masked, -100 elsewhere
+    channels: int = 1  # of a series: the model reads each by itself, as a row of its own
 
     def tokens_at(
-        self, site: str, sides: tuple[str | None, str | None], shape: tuple[int, int, int]
+        self,
+        site: str,
+        sides: tuple[str | None, str | None],
+        shape: tuple[int, int, int],
+        seen: Bool[Tensor, "#batch key"] | None = None,
     ) -> tuple[tuple[Example, ...], Tokens, Tokens]:
         """Return the examples, the query tokens and the key tokens of a site with maps of batch × queries × keys.
 
-        `sides` says which axes are the model's inputs. Other positions, such as patches of an image, are numbered.
+        `sides` says which axes are the model's inputs. Other positions, such as patches of an image, are numbered, as
+        are all rows and positions where the model regroups them; of these, keys that no query has `seen` are padding.
         """
         batch, *widths = shape
-        examples = self.examples
-        if self.images is not None and sides == (None, None) and batch == len(self.tensors["pixel_values"]):
-            examples = self.images()
+        examples = self._examples_of(batch, sides)
         side_tokens = [None if side is None else self.source if side == "source" else self.target for side in sides]
         queries, keys = (
-            tokens or self._number_positions(batch, width) for tokens, width in zip(side_tokens, widths, strict=True)
+            tokens or self.positions.tokens(batch, width) for tokens, width in zip(side_tokens, widths, strict=True)
         )
-        if batch != len(examples) or [queries.real.shape[1], keys.real.shape[1]] != widths:
-            lengths = [tokens.real.shape[1] for tokens in side_tokens if tokens is not None]
-            size = f" of {join_words(dict.fromkeys(lengths))} tokens" if lengths else ""
-            raise CaptureError(
-                f"The model was given {len(examples)} example(s){size}, but its "
-                f"{site} maps are {batch} × {widths[0]} × {widths[1]} (batch × queries × keys): it adds, drops or "
-                "regroups tokens inside, and headscope would name them wrongly."
-            )
+        if batch == len(examples) and [queries.real.shape[1], keys.real.shape[1]] == widths:
+            return examples, queries, keys
+        lengths = [tokens.real.shape[1] for tokens in side_tokens if tokens is not None]
+        size = f" of {join_words(dict.fromkeys(lengths))} tokens" if lengths else ""
+        warnings.warn(
+            f"The model was given {len(examples)} example(s){size}, but its {site} maps are {batch} × {widths[0]} × "
+            f"{widths[1]} (batch × queries × keys): it adds, drops or regroups tokens inside, such as in windows of a "
+            "picture, so what the maps hold is numbered instead of named.",
+            DataWarning,
+            stacklevel=2,
+        )
+        if batch != len(examples):
+            examples = tuple(Example(id=f"row {row}", text="") for row in range(batch))
+        queries, keys = (_number_tokens(batch, width, seen) for width in widths)
         return examples, queries, keys
 
-    def _number_positions(self, batch: int, width: int) -> Tokens:
-        """Return patches or numbers as tokens; positions that an encoder's output marks as padding are not real."""
-        tokens = patch_tokens(batch, width, self.grid)
-        mask = self.tensors.get("encoder_attention_mask")
-        if mask is None or tuple(mask.shape) != (batch, width):
-            return tokens
-        real = mask.bool().cpu()
-        text = [list(compress(row, keep)) for row, keep in zip(tokens.text, real.tolist(), strict=True)]
-        return replace(tokens, text=text, real=real, special=tokens.special & real, segment=torch.where(real, 0, -1))
+    def _examples_of(self, batch: int, sides: tuple[str | None, str | None]) -> tuple[Example, ...]:
+        """Return the examples of a site with this many rows: those of the batch, its pictures, or its channels."""
+        if self.images is not None and sides == (None, None) and batch == len(self.tensors["pixel_values"]):
+            return self.images()
+        if self.channels > 1 and batch == len(self.examples) * self.channels:
+            return tuple(
+                replace(example, id=f"{example.id}.{channel}", text=f"{example.text}, channel {channel}")
+                for example in self.examples
+                for channel in range(self.channels)
+            )
+        return self.examples
+
+
+def _number_tokens(batch: int, width: int, seen: Bool[Tensor, "#batch key"] | None) -> Tokens:
+    """Return numbers as tokens; those that no query sees are padding, where that is known."""
+    tokens = Positions().tokens(batch, width)
+    if seen is None or seen.shape[-1] != width:
+        return tokens
+    real = seen.expand(batch, width).cpu()
+    text = [list(compress(row, keep)) for row, keep in zip(tokens.text, real.tolist(), strict=True)]
+    return replace(tokens, text=text, real=real, special=tokens.special & real, segment=torch.where(real, 0, -1))
 
 
 def read_inputs(model: Model, data: Any) -> list[Example]:
-    """Return what `hs.read` reads; for a model of images an example for each image."""
-    return read_images(data) if reads_images(model) else read(data)
+    """Return what `hs.read` reads; for a model of images or sounds an example for each of them."""
+    if reads_images(model):
+        return read_images(data)
+    if reads_sounds(model):
+        return read_sounds(data)
+    check_is_text(model, data)
+    return read(data)
 
 
 def make_batches(
     model: Model, examples: Sequence[Example], size: int, *, max_length: int | None = None, pad_to: int | None = None
 ) -> Iterator[Inputs]:
     """Tokenize all examples at once, so that truncation is reported once, and split them into batches."""
-    if reads_images(model):
+    if reads_images(model) or reads_sounds(model):
         if max_length is not None or pad_to is not None:
-            raise InputError("A picture goes in whole: leave out max_length and pad_to.")
-        return _make_image_batches(model, read_images(examples), size)
+            what = "picture" if reads_images(model) else "sound"
+            raise InputError(f"A {what} goes in whole: leave out max_length and pad_to.")
+        make = _make_image_batches if reads_images(model) else _make_sound_batches
+        return make(model, read_inputs(model, examples), size)
+    check_main_input(model)
     _check_towers(model)
     is_encoder_decoder = model.network.config.is_encoder_decoder
     _check_decoder(model)
@@ -122,32 +156,53 @@ def _make_image_batches(model: Model, examples: Sequence[Example], size: int) ->
         yield replace(inputs, examples=image_examples(model, tensors["pixel_values"], names, ids))
 
 
-def inputs_from_tensors(model: Model, batch: Mapping[str, Any], image_names: Sequence[str] = ()) -> Inputs:
-    """Prepare a batch that is tokenized already, or images that are processed already."""
-    if not {"input_ids", "pixel_values"} & set(batch):
-        raise InputError(
-            f"A tokenized batch holds input_ids or pixel_values, but this one holds {', '.join(map(str, batch))}. Give "
-            "texts as a list, a DataFrame, a dataset or a path: whatever hs.read takes."
-        )
-    tensors = {name: torch.as_tensor(values) for name, values in batch.items()}
-    main = tensors["input_ids" if "input_ids" in tensors else "pixel_values"]
+def _make_sound_batches(model: Model, examples: Sequence[Example], size: int) -> Iterator[Inputs]:
+    for start in range(0, len(examples), size):
+        rows = examples[start : start + size]
+        tensors, names = process_sounds(model, rows)
+        inputs = inputs_from_tensors(model, tensors)
+        yield replace(inputs, examples=name_examples(len(rows), names, [example.id for example in rows]))
+
+
+def inputs_from_tensors(model: Model, batch: Mapping[str, Any], names: Sequence[str] = ()) -> Inputs:
+    """Prepare a batch that is tokenized already, or images, sounds or series that are processed already.
+
+    `names` are those of the images or sounds.
+    """
+    tensors = {name: to_tensor(name, values) for name, values in batch.items()}
+    main = tensors[find_main_input(model, tensors)]
     if 0 in main.shape or (main.ndim != 2 and "input_ids" in tensors):
         raise InputError(f"input_ids must have shape [batch, token] with at least one token, not {list(main.shape)}.")
-    is_encoder_decoder = model.network.config.is_encoder_decoder
-    if is_encoder_decoder and "decoder_input_ids" not in tensors:
+    if takes_decoder_ids(model) and not {"decoder_input_ids", "decoder_inputs_embeds"} & set(tensors):
         _check_decoder(model)
         tensors["decoder_input_ids"] = torch.full((len(main), 1), decoder_start_id(model))
     on_device = {name: tensor.to(model.device, non_blocking=True) for name, tensor in tensors.items()}
-    arguments = forward_arguments(model, on_device)
-    grid = patch_grid(model, tensors["pixel_values"]) if "pixel_values" in tensors else None
-    if "input_ids" not in tensors:
-        return Inputs(arguments, image_examples(model, main, image_names), None, grid=grid)
+    arguments, host = forward_arguments(model, on_device), copy_ids_to_host(tensors)
     images = partial(image_examples, model, tensors["pixel_values"]) if "pixel_values" in tensors else None
-    host = copy_ids_to_host(tensors)
-    source = tokens_from_ids(model, host)
-    target = tokens_from_ids(model, host, "decoder_") if is_encoder_decoder else None
-    examples = tuple(_example_from_tokens(source, row) for row in range(len(main)))
-    return Inputs(arguments, examples, source, target, grid, images)
+    source = tokens_from_ids(model, host) if "input_ids" in tensors else None
+    if source is not None:
+        examples = tuple(_example_from_tokens(source, row) for row in range(len(main)))
+    elif "grid_thw" in tensors:  # pictures as one list of patches
+        examples = name_examples(len(tensors["grid_thw"]), ["image"] * len(tensors["grid_thw"]))
+    elif images is not None:
+        examples = image_examples(model, main, names)
+    else:
+        name = "sound" if reads_sounds(model) else find_main_input(model, tensors)
+        examples = name_examples(len(main), names or [name] * len(main))
+    return Inputs(
+        arguments,
+        examples,
+        source,
+        tokens_from_ids(model, host, "decoder_") if _holds_words(tensors.get("decoder_input_ids")) else None,
+        find_positions(model, tensors),
+        images if source is not None else None,
+        channels=count_channels(model, tensors),
+    )
+
+
+def _holds_words(ids: Tensor | None) -> bool:
+    """Whether a decoder reads one id at each position; some of sounds read several (Dia), which are no words."""
+    return ids is not None and ids.ndim == 2
 
 
 def copy_ids_to_host(tensors: Mapping[str, Tensor]) -> Callable[[], Mapping[str, Tensor]]:
@@ -322,12 +377,7 @@ def decoder_start_id(model: Model) -> int:
 
 def forward_arguments(model: Model, tensors: dict[str, Tensor], *, drop_unknown: bool = False) -> dict[str, Any]:
     """Switch the cache off; drop what the network's forward does not take, such as token types for DistilBERT."""
-    names = _parameter_names(inspect.unwrap(getattr(model.network.forward, "__func__", model.network.forward)))
+    names = forward_parameters(model.network)
     if drop_unknown and "input_ids" in names:
         tensors = {name: tensor for name, tensor in tensors.items() if name in names}
     return {**tensors, "use_cache": False} if "use_cache" in names else tensors
-
-
-@lru_cache(maxsize=64)
-def _parameter_names(function: Callable[..., Any]) -> frozenset[str]:
-    return frozenset(inspect.signature(function).parameters)

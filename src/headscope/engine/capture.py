@@ -17,6 +17,7 @@ from headscope.engine.batch import Inputs, inputs_from_tensors, make_batches, re
 from headscope.engine.gradient import allow_gradients, compute_gradients, detach_output
 from headscope.engine.images import process_images, reads_images
 from headscope.engine.loss import mask_inputs
+from headscope.engine.main_input import check_is_text
 from headscope.engine.model import Model, check_model, name_modules
 from headscope.engine.options import CaptureOptions, RecordOptions, StreamOptions
 from headscope.engine.readout import find_readout
@@ -25,6 +26,7 @@ from headscope.engine.recording.make_trace import Request, make_trace
 from headscope.engine.recording.recorder import Recorder, check_recording
 from headscope.engine.recording.sites import find_sites
 from headscope.engine.recording.verify import ATTENTIONS, run_recorded, verify_first
+from headscope.engine.sound import is_sound, process_sounds, reads_sounds
 
 CAPTURABLE = frozenset({"attention", "values", "output", "pads"})
 KEEPABLE = CAPTURABLE | {"model_output"}
@@ -37,9 +39,9 @@ Result = TypeVar("Result")
 def capture(options: CaptureOptions) -> Trace:
     """Run the model on a text, on anything that `hs.read` reads, or on a tokenized batch, and return its attention.
 
-    All of it is one batch; `hs.stream` goes batch by batch. A mapping with `input_ids` or `pixel_values` is passed to
-    the model unchanged. In a model with several towers (CLIP, LLaVA), `site` is the module's name, such as
-    "vision_tower"; by default the one that reads the text.
+    All of it is one batch; `hs.stream` goes batch by batch. A mapping with `input_ids`, `pixel_values` or
+    whatever the network's forward reads is passed to the model unchanged. In a model with several towers (CLIP, LLaVA),
+    `site` is the module's name, such as "vision_tower"; by default the one that reads the text.
 
     `keep` names "attention", "values", "output" (W_O), "pads" (the values of padding) and "model_output" (what the
     network returned, such as logits; with `labels` in a tokenized batch also the loss).
@@ -136,7 +138,7 @@ def by_layer(
 def prepare_inputs(model: Model, text: Any, pair: Any, *, max_length: int | None, pad_to: int | None) -> Inputs:
     """Return one batch from the texts, the images or the tokenized batch that a user passes."""
     has_options = pair is not None or max_length is not None or pad_to is not None
-    if isinstance(text, Mapping):
+    if isinstance(text, Mapping) and not (reads_sounds(model) and is_sound(text)):
         if has_options:
             raise InputError("A tokenized batch goes in as it is: leave out pair, max_length and pad_to.")
         return inputs_from_tensors(model, text)
@@ -144,6 +146,14 @@ def prepare_inputs(model: Model, text: Any, pair: Any, *, max_length: int | None
         if has_options:
             raise InputError("A picture goes in whole and alone: leave out pair, max_length and pad_to.")
         return inputs_from_tensors(model, *process_images(model, text))
+    if reads_sounds(model):
+        if has_options:
+            raise InputError(
+                "A sound goes in whole and alone: leave out pair, max_length and pad_to. What a decoder reads goes in "
+                "a processed batch: hs.capture(model, {'input_features': …, 'decoder_input_ids': …})."
+            )
+        return inputs_from_tensors(model, *process_sounds(model, text))
+    check_is_text(model, text)
     examples = read_texts(text, pair)
     (inputs,) = make_batches(model, examples, len(examples), max_length=max_length, pad_to=pad_to)
     return inputs

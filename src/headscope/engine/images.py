@@ -16,7 +16,7 @@ from torch import Tensor
 from headscope.core.errors import InputError
 from headscope.core.example import Example
 from headscope.core.tokens import Tokens
-from headscope.engine.model import Model
+from headscope.engine.model import SOUND_INPUTS, Model
 from headscope.results.hashes import fingerprint, hash_file
 
 IMAGE_COLUMN = "image"
@@ -43,12 +43,37 @@ def reads_images(model: Model) -> bool:
 
 
 def check_reads_texts(model: Model, what: str) -> None:
-    """Raise InputError for a model of images; `what` says what is done with texts, such as "scores are of texts"."""
-    if reads_images(model):
+    """Raise InputError for a model that reads no texts; `what` says what is done, such as "scores are of texts"."""
+    main, class_name = model.network.main_input_name, type(model.network).__name__
+    if main == "input_ids":
+        return
+    reads = "images" if reads_images(model) else "sounds" if main in SOUND_INPUTS else main
+    ending = {"images": "png", "sounds": "wav"}.get(reads)
+    if ending is None:
         raise InputError(
-            f"{type(model.network).__name__} reads images, but {what}. Attention to images can be captured and "
-            "measured: hs.capture(model, 'a.png'), hs.measure(model, ['a.png', 'b.png'], statistics='entropy')."
+            f"{class_name} reads {main}, but {what}. Its attention can be captured: hs.capture(model, {{'{main}': …}})."
         )
+    raise InputError(
+        f"{class_name} reads {reads}, but {what}. Attention to {reads} can be captured and measured: "
+        f"hs.capture(model, 'a.{ending}'), hs.measure(model, ['a.{ending}', 'b.{ending}'], statistics='entropy')."
+    )
+
+
+def is_picture(item: Any) -> bool:
+    """Whether an item can only be a picture: a PIL image, or the path of a picture file."""
+    if isinstance(item, str | os.PathLike):
+        return names_file(item, ENDINGS)
+    return _is_image(item)
+
+
+def names_file(item: "str | os.PathLike[str]", endings: tuple[str, ...]) -> bool:
+    """Whether a string names a file with one of these endings: one that exists, or a single word.
+
+    >>> names_file("cat.PNG", (".png",)), names_file("This is cat.png", (".png",))
+    (True, False)
+    """
+    name = os.fspath(item)
+    return name.lower().endswith(endings) and (not set(" \n") & set(name) or os.path.isfile(name))  # noqa: PTH113
 
 
 def read_images(images: Any) -> list[Example]:
@@ -88,8 +113,8 @@ def patch_grid(model: Model, pixels: Tensor) -> tuple[int, int] | None:
     """Return the number of rows and columns of patches in an image, or None if the model's config does not say."""
     config = model.network.config
     size = getattr(config, "patch_size", getattr(getattr(config, "vision_config", None), "patch_size", None))
-    if size is None or pixels.ndim != 4:
-        return None
+    if size is None or pixels.ndim != 4 or (not isinstance(size, int) and len(size) != 2):
+        return None  # no patches, or stages with patches of their own (Florence-2)
     height, width = (size, size) if isinstance(size, int) else size
     return pixels.shape[2] // height, pixels.shape[3] // width
 

@@ -1,6 +1,7 @@
 """Load a model from a hub id, a folder, or a network in memory."""
 
 import hashlib
+import inspect
 import os
 import warnings
 from collections.abc import Iterable, Iterator
@@ -19,7 +20,7 @@ from headscope.core.family import Family
 from headscope.core.options import takes_options
 from headscope.core.prose import join_words
 from headscope.engine.device import check_device
-from headscope.engine.model import Model, find_word_embeddings
+from headscope.engine.model import SOUND_INPUTS, Model, find_word_embeddings
 from headscope.engine.options import LoadOptions
 from headscope.engine.pruning.prune import make_pruned_class
 from headscope.engine.pruning.pruned_config import pruned_heads
@@ -219,10 +220,11 @@ def _asks_for_safetensors() -> bool | None:
 
 
 def _read_tokenizer(source: str, network: Any) -> Any:
+    """Return the tokenizer of a model that reads words, or of what a decoder writes about pictures and sounds."""
     from transformers import AutoTokenizer
 
-    if network.main_input_name != "input_ids":
-        return None  # images and sounds are not tokenized
+    if network.main_input_name != "input_ids" and not _writes_words(source, network):
+        return None
     tokenizer = _read_pretrained(AutoTokenizer, source, "tokenizer", trust_remote_code=False)
     files = ["tokenizer.json", *getattr(tokenizer, "vocab_files_names", {}).values()]
     if _lacks(source, files):
@@ -233,14 +235,24 @@ def _read_tokenizer(source: str, network: Any) -> Any:
     return tokenizer
 
 
-def _read_processor(source: str, network: Any) -> Any:
-    """Return the image processor of a vision model, or None if its folder holds none."""
-    from transformers import AutoImageProcessor
+def _writes_words(source: str, network: Any) -> bool:
+    """Whether a model of sounds has a decoder of words, and its folder a tokenizer."""
+    takes = inspect.signature(network.forward).parameters
+    has_files = not _lacks(source, ("tokenizer_config.json", "tokenizer.json"))
+    return network.main_input_name in SOUND_INPUTS and "decoder_input_ids" in takes and has_files
 
-    files = ("preprocessor_config.json", "processor_config.json")
-    if network.main_input_name != "pixel_values" or _lacks(source, files):
+
+def _read_processor(source: str, network: Any) -> Any:
+    """Return the image processor or the feature extractor of a model, or None if its folder holds none."""
+    from transformers import AutoFeatureExtractor, AutoImageProcessor
+
+    if _lacks(source, ("preprocessor_config.json", "processor_config.json")):
         return None
-    return _read_pretrained(AutoImageProcessor, source, "image processor", trust_remote_code=False)
+    if network.main_input_name == "pixel_values":
+        return _read_pretrained(AutoImageProcessor, source, "image processor", trust_remote_code=False)
+    if network.main_input_name in SOUND_INPUTS:
+        return _read_pretrained(AutoFeatureExtractor, source, "feature extractor", trust_remote_code=False)
+    return None
 
 
 def _lacks(source: str, files: Iterable[str]) -> bool:
@@ -280,6 +292,9 @@ def _check_weights(source: str, network: Any, report: dict[str, Any]) -> None:
 
 
 def _build_model(network: Any, tokenizer: Any, processor: Any, spec: str) -> Model:
+    if network.main_input_name in SOUND_INPUTS and hasattr(processor, "feature_extractor"):
+        tokenizer = tokenizer or getattr(processor, "tokenizer", None)
+        processor = processor.feature_extractor
     if tokenizer is not None:
         rows = _count_embeddings(network)
         if rows is not None and len(tokenizer) > rows:

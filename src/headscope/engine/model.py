@@ -12,6 +12,9 @@ from headscope.core.errors import InputError
 from headscope.core.family import Family
 from headscope.results.disk import raise_os_errors
 
+SOUND_INPUTS = ("input_features", "input_values")
+"""What models of sounds call samples and spectrograms."""
+
 
 @dataclass(frozen=True)
 class Model(HasCard):
@@ -25,7 +28,7 @@ class Model(HasCard):
     tokenizer: Any
     family: Family
     spec: str
-    processor: Any = None  # the image processor of a vision model
+    processor: Any = None  # the image processor of a vision model, the feature extractor of a model of sounds
     source: str | None = None  # what hs.load can load again, "" for the default; None for a network given in memory
 
     def __repr__(self) -> str:
@@ -42,7 +45,7 @@ class Model(HasCard):
         return device
 
     def write_folder(self, folder: Path) -> None:
-        """Write network, tokenizer and image processor to a folder that `hs.load` reads; for `hs.save`.
+        """Write network, tokenizer and processor to a folder that `hs.load` reads; for `hs.save`.
 
         Parameters
         ----------
@@ -97,12 +100,13 @@ def name_modules(network: Any) -> dict[Any, str]:
 def find_word_embeddings(network: Any) -> tuple[str, Any] | None:
     """Return the layer that embeds the words, and its name; None if the model reads no words.
 
-    `network.get_input_embeddings()` fails for some models with several towers (CLIP), or returns those of images.
+    `network.get_input_embeddings()` fails for some models with several towers (CLIP), or returns those of images. Some
+    have a few more rows than the config says (Mllama); those are found by their name.
     """
     config = network.config.get_text_config()
     rows = getattr(config, "vocab_size", None)
-    layers = ((name, module) for module, name in name_modules(network).items() if "position" not in name)
-    return next(
-        (named_layer for named_layer in layers if rows and getattr(named_layer[1], "num_embeddings", None) == rows),
-        None,
-    )
+    layers = [(name, module) for module, name in name_modules(network).items() if "position" not in name]
+    layers = [(name, module) for name, module in layers if rows and getattr(module, "num_embeddings", 0) >= rows]
+    exact = (named_layer for named_layer in layers if named_layer[1].num_embeddings == rows)
+    by_name = (named_layer for named_layer in layers if named_layer[0].endswith("embed_tokens"))
+    return next(exact, None) or next(by_name, None)

@@ -30,7 +30,7 @@ class LoadOptions:
     model: Any = option(None, "A hub id, a folder, or a network already loaded. Default: a small BERT.")
     _: KW_ONLY
     tokenizer: Any = option(None, "The tokenizer of a network already loaded.", shell=False)
-    processor: Any = option(None, "The image processor of a vision model already loaded.", shell=False)
+    processor: Any = option(None, "The image processor or feature extractor of a network already loaded.", shell=False)
     device: Any = option(None, DEVICE)
     dtype: str | Any = option(None, "float32, bfloat16, float16 or float64. Default: the checkpoint's own.")
 
@@ -64,8 +64,9 @@ class CaptureOptions(RecordOptions):
     model: "Model" = field(metadata=describe(MODEL))
     text: Any = field(
         metadata=describe(
-            "A text, a pair of texts as a tuple, anything that `hs.read` reads, or a tokenized batch; for a vision "
-            "model a path, a PIL image, or a list of either. All of it is one batch."
+            "A text, a pair of texts as a tuple, anything that `hs.read` reads, or a processed batch; for a vision "
+            "model a path, a PIL image, or a list of either; for a model of sounds the path of a WAV file, samples at "
+            "the model's rate, (samples, rate), or a list of these. All of it is one batch."
         )
     )
     pair: Any = option(None, "The second text of each; for an encoder-decoder model what the decoder reads.")
@@ -77,7 +78,7 @@ class StreamOptions(RecordOptions):
 
     model: "Model" = field(metadata=describe(MODEL))
     data: Any = field(
-        metadata=describe("Anything that `hs.read` reads; for a vision model a list of images or a folder.")
+        metadata=describe("Anything that `hs.read` reads; for a model of images or sounds a list of them or a folder.")
     )
     _: KW_ONLY
     batch_size: int = option(8, "Number of examples per batch.")

@@ -18,6 +18,7 @@ from headscope.data.tokenizing.shorten import COUNTED, shorten_examples
 from headscope.engine.batch import check_max_length
 from headscope.engine.images import count_patches, reads_images
 from headscope.engine.model import Model
+from headscope.engine.sound import count_sound_positions, reads_sounds
 from headscope.results import hashes
 
 TOKENS = {"cpu": 4096, "cuda": 16384}
@@ -111,6 +112,8 @@ def count_tokens(model: Model, examples: Sequence[Example], max_length: int | No
     """Return the number of tokens of each example as the model reads it; warn about texts that will be truncated."""
     if reads_images(model):
         return [count_patches(model, examples[0])] * len(examples)
+    if reads_sounds(model):
+        return count_sound_positions(model, examples)
     if model.tokenizer is None:
         raise InputError("This model has no tokenizer, so no text can be measured. Give one: hs.load(…, tokenizer=…).")
     longest = check_max_length(model, examples, max_length)

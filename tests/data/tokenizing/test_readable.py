@@ -57,3 +57,7 @@ def test_sentencepiece_marks_and_byte_pieces_are_read():
     tokenizer, pieces = metaspace()
     ids = [pieces.index(piece) for piece in ("▁the", "▁", "ing", "<0xE4>", "<0xB8>", "<0xAD>", "中", "שלום")]
     assert make_readable(tokenizer, ids) == ["·the", "·", "ing", "中(1/3)", "中(2/3)", "中(3/3)", "中", "שלום"]
+
+
+def test_an_id_that_the_tokenizer_does_not_know_is_shown_as_it_is():
+    assert make_readable(metaspace()[0], [7, 900]) == ["中", "⟨900⟩"]

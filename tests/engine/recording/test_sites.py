@@ -4,7 +4,7 @@ import pytest
 import torch
 import transformers
 
-from headscope.core.errors import CaptureError, InputError
+from headscope.core.errors import CaptureError, DataWarning, InputError
 from headscope.engine.capture import by_layer, capture
 from headscope.engine.edited import _visible, edited
 from headscope.engine.load import load
@@ -189,10 +189,15 @@ def test_two_maps_of_one_layer_do_not_count_as_two_layers():
 def test_layers_of_different_sizes_are_an_error_unless_chosen():
     swin = {"image_size": 16, "patch_size": 2, "embed_dim": 8, "depths": [1, 1], "num_heads": [2, 2], "window_size": 4}
     model = load(build("swin", **swin))
-    with pytest.raises(CaptureError, match="differ in batch × queries × keys"):
+    said = (
+        r"differ in batch × heads × queries × keys: 8 × 2 × 16 × 16 in layers=\[0\] and 2 × 2 .*, such as layers=\[0\]"
+    )
+    with pytest.raises(CaptureError, match=said):
         capture(model, {"pixel_values": PIXELS})
-    with pytest.raises(CaptureError, match=r"given 2 example\(s\), but its self maps are 8 × 16 × 16"):
-        capture(model, {"pixel_values": PIXELS}, layers=[0])
+    with pytest.warns(DataWarning, match=r"given 2 example\(s\), but its self maps are 8 × 16 × 16 .* is numbered"):
+        trace = capture(model, {"pixel_values": PIXELS}, layers=[0])
+    assert [example.id for example in trace.examples] == [f"row {row}" for row in range(8)]
+    assert trace.keys.text[0][:3] == ["0", "1", "2"]
 
 
 def test_a_site_that_an_input_does_not_reach_is_an_error_that_names_the_others():

@@ -12,9 +12,11 @@ SPACE = "·"
 def make_readable(tokenizer: Any, ids: Sequence[int]) -> list[str]:
     """Return the text of each token, with bytes decoded, and spaces and line breaks made visible.
 
-    A character that is split into several tokens is shown on each of them with its part: `中(1/3)`.
+    A character that is split into several tokens is shown on each of them with its part: `中(1/3)`. An id that the
+    tokenizer does not know is shown as it is: models often embed more ids than that, and can generate them.
     """
-    pieces = tokenizer.convert_ids_to_tokens(list(ids))
+    known = tokenizer.convert_ids_to_tokens(list(ids))
+    pieces = [f"⟨{number}⟩" if piece is None else piece for number, piece in zip(ids, known, strict=True)]
     special = set(tokenizer.all_special_tokens)
     decoder = repr(getattr(getattr(tokenizer, "backend_tokenizer", None), "decoder", ""))
     alphabet = _BYTES if "ByteLevel" in decoder else None

@@ -39,9 +39,9 @@ def make_trace(model: Model, inputs: Inputs, request: Request, recorder: Recorde
     check_device(calls)
     head_count = calls[0].attention.shape[1]
     heads = select_labels(range(head_count), request.heads, "head")
-    examples, queries, keys = inputs.tokens_at(
-        request.site, find_sites(model).sides_of(request.site), _map_shape(calls, request.site)
-    )
+    shape, seen = _map_shape(calls, layers, request.site), calls[0].visible()
+    seen = None if seen is None else seen.any(1)
+    examples, queries, keys = inputs.tokens_at(request.site, find_sites(model).sides_of(request.site), shape, seen)
     selected, visible = _select_and_mask(calls, (queries.real, keys.real), heads, keep_pads="pads" in request.keep)
     has_values, has_gradient = "values" in request.keep, bool(recorder.gradients)
     output, keep = None, request.keep
@@ -76,16 +76,19 @@ def make_trace(model: Model, inputs: Inputs, request: Request, recorder: Recorde
     )
 
 
-def _map_shape(calls: Sequence[AttentionCall], site: str) -> tuple[int, int, int]:
-    """Return the numbers of batch rows, queries and keys, which all layers of a trace share."""
-    shapes = {(call.attention.shape[0], *call.attention.shape[-2:]): call.name for call in calls}
+def _map_shape(calls: Sequence[AttentionCall], layers: Sequence[int], site: str) -> tuple[int, int, int]:
+    """Return the numbers of batch rows, queries and keys, which all layers of a trace share, as they do heads."""
+    shapes: dict[tuple[int, ...], list[int]] = {}
+    for label, call in zip(layers, calls, strict=True):
+        shapes.setdefault(tuple(call.attention.shape), []).append(label)
     if len(shapes) > 1:
-        sizes = join_words(f"{batch} × {queries} × {keys} ({name})" for (batch, queries, keys), name in shapes.items())
+        sizes = join_words(f"{' × '.join(map(str, shape))} in layers={labels}" for shape, labels in shapes.items())
         raise CaptureError(
-            f"The {site} maps of this model differ in batch × queries × keys: {sizes}. Capture those of one size by "
-            "themselves: layers=[…]."
+            f"The {site} maps of this model differ in batch × heads × queries × keys: {sizes}. Capture those of one "
+            f"size by themselves, such as layers={next(iter(shapes.values()))}."
         )
-    return next(iter(shapes))
+    batch, _, queries, keys = next(iter(shapes))
+    return batch, queries, keys
 
 
 def check_device(calls: Sequence[AttentionCall]) -> None:
