@@ -192,7 +192,8 @@ def _find_unseen(specimen: Specimen, sites: Any, trace: Trace) -> list[str]:
     held = {name for name in modules if sites.find(name) in trace.sites}
     innermost = {running[-1] for running in specimen.plain.products if running and not held & set(running)}
     pattern = NO_ATTENTION.get(specimen.network.config.model_type, r"(?!)")
-    unseen = innermost | {name for name, _ in specimen.plain.weights if name not in held}
+    around = {name[:end] for name in held for end in range(len(name) + 1) if name[end : end + 1] in ("", ".")}
+    unseen = innermost | {name for name, _ in specimen.plain.weights if name not in around}
     return sorted(name for name in unseen if not re.fullmatch(pattern, name))
 
 
@@ -306,7 +307,7 @@ def _try_edit(specimen: Specimen, trace: Trace) -> Cell:
     """Switch one head off: what it wrote is zero and the other heads are as before; afterwards, so is all."""
     model = load(specimen.network, tokenizer=_find_tokenizer(specimen.network))
     before = run(specimen.network, specimen.inputs)
-    reader = None if model.family.hooks else find_reader(specimen, trace)  # hooks edit what the layer has written
+    reader = find_reader(specimen, trace)
     with edited(model, f"zero_heads:heads={_name_head(model, trace)}"):
         changed = run(specimen.network, specimen.inputs)
         written = None if reader is None else read_linear(specimen, reader, trace)

@@ -197,7 +197,7 @@ def test_layers_of_different_sizes_are_an_error_unless_chosen():
     with pytest.warns(DataWarning, match=r"given 2 example\(s\), but its self maps are 8 × 16 × 16 .* is numbered"):
         trace = capture(model, {"pixel_values": PIXELS}, layers=[0])
     assert [example.id for example in trace.examples] == [f"row {row}" for row in range(8)]
-    assert trace.keys.text[0][:3] == ["0", "1", "2"]
+    assert trace.keys.text[0][:3] == ["#0", "#1", "#2"]
 
 
 def test_a_site_that_an_input_does_not_reach_is_an_error_that_names_the_others():
