@@ -361,6 +361,7 @@ def _try_generate(specimen: Specimen) -> Cell:
         network = make_network(architecture, config)
     except Exception as error:
         return Cell("none", f"{architecture.__name__} is not built: {str(error)[:100]}")
+    network.generation_config.forced_eos_token_id = None  # which is among those that are suppressed
     model = load(network, tokenizer=tokenizer())
     words = range(SPECIAL, len(model.tokenizer))
     rest = [number for number in range(_count_ids(config, len(model.tokenizer))) if number not in words]
