@@ -362,6 +362,7 @@ def _try_generate(specimen: Specimen) -> Cell:
         network = make_network(architecture, config)
     except Exception as error:
         return Cell("none", f"{architecture.__name__} is not built: {str(error)[:100]}")
+    network.generation_config.forced_eos_token_id = None  # which is among those that are suppressed
     model = load(network, tokenizer=tokenizer())
     words = range(SPECIAL, len(model.tokenizer))
     rest = [number for number in range(_count_ids(config, len(model.tokenizer))) if number not in words]
@@ -386,14 +387,12 @@ def _compare_with_own(model: Model, trace: Trace, options: Mapping[str, Any]) ->
     prompt = model.tokenizer(TEXT, return_tensors="pt")
     given = {name: prompt[name] for name in ("input_ids", "attention_mask")}
     result = network.generate(**given, **options, do_sample=False, output_attentions=True, return_dict_in_generate=True)
-    found = None
+    found, end = None, 0
     for step in result.attentions or ():
+        start, end = end, end + step[0].shape[2]
         for ours, theirs in zip(trace.attention, step, strict=True):
-            end = theirs.shape[-1]
-            rows = ours[:, :, end - theirs.shape[2] : end, :end]
-            if rows.shape != theirs.shape:
-                return None
-            found = max(found or 0.0, largest(rows - theirs))
+            rows = ours[:, :, start:end, end - theirs.shape[-1] : end]  # a sliding window has dropped the first keys
+            found = max(found or 0.0, largest(rows - theirs) if rows.shape == theirs.shape else torch.inf)
     return found
 
 

@@ -11,6 +11,7 @@ from scipy.io import wavfile
 from headscope.core.errors import DataWarning, InputError
 from headscope.core.lens import view
 from headscope.engine.capture import capture, stream
+from headscope.engine.images import check_reads_texts
 from headscope.engine.load import load
 from headscope.engine.positions import name_frames
 from headscope.measuring.measure import measure
@@ -138,7 +139,7 @@ def test_frames_are_named_by_the_second_at_which_they_begin(hears):
     trace = capture(hears["wav2vec2"], sound())
     stride = 10 / RATE
     assert trace.keys.text == [name_frames(trace.keys.real.shape[1], stride)]
-    assert trace.keys.text[0][:3] == ["0.0000s", "0.0006s", "0.0013s"] or trace.keys.text[0][1] == "0.0006s"
+    assert trace.keys.text[0][:3] == ["0.0000s", "0.0006s", "0.0013s"]
     bare = load(hears["wav2vec2"].network)
     assert capture(bare, {"input_values": torch.randn(1, 320)}).keys.text[0][:2] == ["#0", "#1"]
 
@@ -301,7 +302,7 @@ def test_many_sounds_are_measured(hears, tmp_path):
     result = measure(hears["hubert"], tmp_path, statistics="entropy")
     assert int(result["entropy_n"].max()) == 3
     with pytest.raises(InputError, match=r"HubertModel reads sounds, but words are parts of texts.*'a\.wav'"):
-        measure(hears["hubert"], tmp_path, statistics="relations")
+        check_reads_texts(hears["hubert"], "words are parts of texts")
 
 
 def test_sounds_are_viewed_through_a_lens(hears):
@@ -344,8 +345,8 @@ def test_series_are_given_as_a_processed_batch():
         InputError, match=r"TimeSeriesTransformerModel reads past_values, not texts\. Give them as a pro"
     ):
         capture(model, "A text.")
-    with pytest.raises(InputError, match=r"reads past_values, but words are .* hs\.capture\(model, \{'past_values': …"):
-        measure(model, ["A text."], statistics="relations")
+    with pytest.raises(InputError, match=r"reads past_values, but scores .* hs\.capture\(model, \{'past_values': …"):
+        check_reads_texts(model, "scores are of texts")
 
 
 def test_queries_for_objects_are_numbered():
