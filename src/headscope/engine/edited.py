@@ -155,6 +155,7 @@ class _Pass(threading.local):
         self.calls = Counter[str]()  # attention calls so far, at each site
         self.heads: dict[str, dict[int, int]] = {}  # the number of heads of each layer so far, at each site
         self.own: Visible | None = None  # which keys the queries of the last self-attention saw
+        self.real: Tensor | None = None  # which tokens are not padding, as the outermost module was told
         self.began = True  # whether no attention was computed since a module was called
         # masks of this pass, kept alive so that no id is reused, what they let be seen, and by which rows, None for all
         self.masks: dict[Any, tuple[Any, Visible, Tensor | None]] = {}
@@ -229,7 +230,7 @@ class _Editor:
         """Return which keys each query sees, and which queries see any; layers with the same mask share the tensors."""
         key = site, id(call.mask), call.attention.shape, call.attention.device
         if key not in self.current.masks:
-            visible = _visible(call, site)
+            visible = _visible(call, site, self.current.real)
             seeing = None if call.mask is None else visible.any(-1)[:, None, :, None]
             self.current.masks[key] = call.mask, visible, seeing
         return self.current.masks[key][1:]
@@ -249,7 +250,9 @@ class _Editor:
             module = self.network.get_submodule(name)
             self.inside[id(module)] = {id(submodule) for submodule in module.modules()} - {id(module)}
             self.whole_sites[id(module)] = self._find_whole_sites(name, module)
-            yield module.register_forward_pre_hook(lambda module, _: self._begin(module))
+            yield module.register_forward_pre_hook(
+                lambda module, _, arguments: self._begin(module, arguments), with_kwargs=True
+            )
             yield module.register_forward_hook(
                 lambda module, _, output: self._end(module, output),
                 always_call=True,  # after an exception, too
@@ -263,7 +266,7 @@ class _Editor:
         outside = self.names.keys() - set(map(id, module.modules()))
         return sites - {self.find_site(self.names[other]) for other in outside}
 
-    def _begin(self, module: Any) -> None:
+    def _begin(self, module: Any, arguments: Mapping[str, Any]) -> None:
         running = self.current.running
         if id(module) not in self.inside:  # of a copy of the network
             return
@@ -272,6 +275,8 @@ class _Editor:
             self.current.calls.clear()
             self.current.masks.clear()
             self.current.own = None
+            mask = arguments.get("attention_mask")
+            self.current.real = mask.bool() if isinstance(mask, Tensor) and mask.ndim == 2 else None
         running.append(module)
         self.current.began = True
 
@@ -316,12 +321,20 @@ def _apply(edit: Edit, heads: LayerHeads, seeing: Bool[Tensor, "batch 1 query 1"
     return replace(heads, context=context, product=heads.context if heads.product is None else heads.product)
 
 
-def _visible(call: AttentionCall, site: str) -> Visible:
-    """Return which keys each query sees; a token that no query sees, not even itself, is padding and sees nothing."""
+def _visible(call: AttentionCall, site: str, real: Tensor | None = None) -> Visible:
+    """Return which keys each query sees; a token that no query sees, not even itself, is padding and sees nothing.
+
+    Unless the model was told that it is `real`: sparse attention may leave out a token in all rows.
+    """
     batch, _, queries, keys = call.attention.shape
     seen = call.visible()
     if seen is None:
         return all_visible((batch, queries, keys), call.attention.device)
     seen = seen.expand(batch, queries, keys)
     same = not site.endswith("cross") and queries == keys  # the tokens that ask are those that are asked
-    return seen & seen.any(1)[:, :, None] if same else seen
+    if not same:
+        return seen
+    used = seen.any(1)
+    if real is not None and real.shape == used.shape:
+        used = used | real.to(used.device)
+    return seen & used[:, :, None]

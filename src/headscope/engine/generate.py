@@ -143,6 +143,8 @@ def _plan(model: Model, max_new_tokens: int, options: Mapping[str, Any]) -> _Pla
     other_options = settings.update(**{"do_sample": False, "use_cache": True, **overrides, **fixed})
     plan = _Plan(settings, other_options)
     _check_plan(plan)
+    if network.config.is_encoder_decoder and settings.decoder_start_token_id is None:
+        settings.decoder_start_token_id = decoder_start_id(model)
     if settings.pad_token_id is None:
         pad = getattr(model.tokenizer, "pad_token_id", None)
         settings.pad_token_id = pad if pad is not None else [*plan.end_ids, 0][0]
@@ -212,9 +214,8 @@ def _first_inputs(model: Model, prompt: Mapping[str, Tensor], plan: _Plan) -> Ma
     """Return the inputs of a forward pass over the prompt: a decoder reads its start token."""
     if not model.network.config.is_encoder_decoder:
         return prompt
-    start = plan.settings.decoder_start_token_id
-    start = decoder_start_id(model) if start is None else start
-    return {**prompt, "decoder_input_ids": torch.full((len(prompt["input_ids"]), 1), start, device=model.device)}
+    shape, start = (len(prompt["input_ids"]), 1), plan.settings.decoder_start_token_id
+    return {**prompt, "decoder_input_ids": torch.full(shape, start, device=model.device)}
 
 
 def _generate(
@@ -242,11 +243,16 @@ def _generate(
         network.register_forward_pre_hook(note_arguments, with_kwargs=True),
         network.register_forward_hook(collect_step),
     ):
-        result = network.generate(
-            input_ids=prompt_ids, attention_mask=prompt_mask, generation_config=plan.settings, **plan.options
-        )
+        try:
+            result = network.generate(
+                input_ids=prompt_ids, attention_mask=prompt_mask, generation_config=plan.settings, **plan.options
+            )
+        except (ValueError, TypeError) as error:  # as of a model that also needs a picture
+            raise InputError(f"{type(network).__name__} did not generate from the text alone: {error}") from error
         ids = result.sequences
         network(**_next_arguments(arguments, ids, writes_another=writes_another))
+    if steps[-1][0].attention.shape[2] == ids.shape[1] > 1:  # without a cache, each step reads all tokens again
+        steps = steps[-1:]
     join = _join_cross_steps if site == "cross" else _join_steps
     recorder.calls = [join(layer, ids.shape[1]) for layer in zip(*steps, strict=True)]
     start = steps[0][0].attention.shape[2] if writes_another else prompt_ids.shape[1]
@@ -264,15 +270,25 @@ def _next_arguments(last: Mapping[str, Any], ids: Tensor, *, writes_another: boo
     """
     side = "decoder_" if writes_another else ""
     arguments = {**last.get("kwargs", {}), **{name: value for name, value in last.items() if name != "kwargs"}}
+    before = arguments.get(f"{side}input_ids")
+    if before is not None and before.shape[1] == ids.shape[1] - 1 and arguments.get("past_key_values") is None:
+        kept = {name: value for name, value in arguments.items() if "position" not in name and "token_type" not in name}
+        return {**_extend_mask(kept, side), f"{side}input_ids": ids}
     arguments[f"{side}input_ids"] = ids[:, -1:]
     for name in (f"{side}position_ids", "cache_position"):
         if isinstance(positions := arguments.get(name), Tensor):
             arguments[name] = positions[..., -1:] + 1
     if isinstance(types := arguments.get("token_type_ids"), Tensor):
         arguments["token_type_ids"] = types[..., -1:]
-    if isinstance(mask := arguments.get(f"{side}attention_mask"), Tensor) and mask.ndim == 2:
-        arguments[f"{side}attention_mask"] = torch.cat([mask, torch.ones_like(mask[:, :1])], dim=1)
-    return arguments
+    return _extend_mask(arguments, side)
+
+
+def _extend_mask(arguments: Mapping[str, Any], side: str) -> dict[str, Any]:
+    """Return the arguments with a mask of one more token, if they have one by token."""
+    mask = arguments.get(f"{side}attention_mask")
+    if not isinstance(mask, Tensor) or mask.ndim != 2:
+        return dict(arguments)
+    return {**arguments, f"{side}attention_mask": torch.cat([mask, torch.ones_like(mask[:, :1])], dim=1)}
 
 
 def _compare_with_forward(

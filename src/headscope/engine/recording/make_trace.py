@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import torch
+from jaxtyping import Bool
 from torch import Tensor
 
 from headscope.core.errors import CaptureError
@@ -118,6 +119,8 @@ def _select_and_mask(
     for call in calls:
         if id(call.mask) not in masks:
             seen = call.visible()
+            if padded:
+                _check_padding_is_hidden(call, seen, queries, keys)
             masks[id(call.mask)] = both if seen is None else both & seen
     visible = [masks[id(call.mask)] for call in calls]
     attention, values, context = (
@@ -137,6 +140,21 @@ def _select_and_mask(
         values = values if keep_pads else _fill_zeros(values, [~keys[:, None, :, None]] * len(values))
     tensors = zip(calls, attention, values, context, strict=True)
     return [replace(call, attention=a, values=v, context=c, mask=None) for call, a, v, c in tensors], visible
+
+
+def _check_padding_is_hidden(
+    call: AttentionCall,
+    seen: Visible | None,
+    queries: Bool[Tensor, "batch query"],
+    keys: Bool[Tensor, "batch key"],
+) -> None:
+    """Raise CaptureError if tokens attend to padding: what their heads wrote would depend on the batch."""
+    reached = ~keys[:, None, :] & queries[:, :, None]
+    if bool((reached if seen is None else reached & seen).any()):
+        raise CaptureError(
+            f"In {call.name} tokens attend to padding, so what the model computes of a text depends on the longest one "
+            "of its batch. Capture the texts one by one, or those of one length together."
+        )
 
 
 def _select_gradient(gradients: Sequence[Tensor], heads: Sequence[int], visible: Sequence[Visible]) -> list[Tensor]:
