@@ -41,11 +41,19 @@ VERBS = ("capture", "effective", "norm", "edit", "generate", "prune")
 NO_ATTENTION = {
     "d_fine": r".*\.encoder_attn",  # how much of each sampled point of a picture
     "rt_detr_v2": r".*\.encoder_attn",  # the same
+    "groupvit": r".*\.downsample\.assign",  # which group a segment joins
     "ovis2": r"vision_tower|visual_embeddings_table",  # which word of a vocabulary of pictures
     "switch_transformers": r".*\.router",  # which expert
     "zaya": r".*\.gate",  # which expert
 }
 """Modules whose softmax was read and found to choose among other things than tokens."""
+
+
+RETURN_OTHERS = {
+    "prophetnet": "scores before the softmax",
+    "wavlm": "the mean over heads, repeated",
+}
+"""Kinds whose modules return something else than the weights that they use; these are held to A·V only."""
 
 
 class WrongError(Exception):
@@ -164,12 +172,24 @@ def _try_capture(outcome: Outcome, specimen: Specimen, kept: list[Trace]) -> Cel
                 outcome.sites[f"{site} (refused: {str(error)[:80]})"] = None
     kept.append(first)
     sites = find_sites(model)
+    returned = [*plain.returned, *_join_keys(plain.returned)]
+    apart = {site: [_difference(trace, layers) for layers in returned] for site, trace in traces.items()}
     for site, trace in traces.items():
         outcome.product = max(outcome.product, product_difference(trace))
         theirs = [weights for name, weights in plain.weights if sites.find(name) == site]
-        references = [*plain.returned, theirs]  # some modules return weights whose axes are in another order
-        found = [difference for weights in references if (difference := _difference(trace, weights)) is not None]
-        outcome.sites[site] = min(found, default=torch.inf if theirs else None)
+        # some modules return weights whose axes are in another order; a field may be that of another site
+        others = [found for other, found in apart.items() if other != site]
+        found = [
+            difference
+            for index, difference in enumerate(apart[site])
+            if difference is not None
+            and not any((other[index] or 0) <= LIMIT for other in others if other[index] is not None)
+        ]
+        found += [] if (own := _difference(trace, theirs)) is None else [own]
+        expected = theirs and outcome.model_type not in RETURN_OTHERS
+        outcome.sites[site] = min(found, default=torch.inf if expected else None)
+        if outcome.model_type in RETURN_OTHERS:
+            outcome.sites[site] = None
     outcome.unseen = _find_unseen(specimen, sites, first)
     data = [str(message.message) for message in messages if issubclass(message.category, DataWarning)]
     outcome.warned = any("also computes attention in" in message for message in data)
@@ -180,6 +200,17 @@ def _try_capture(outcome: Outcome, specimen: Specimen, kept: list[Trace]) -> Cel
         raise WrongError(f"without a word about {', '.join(outcome.unseen)}")
     in_part = outcome.unseen or any("(refused: " in site for site in outcome.sites)
     return Cell("in part" if in_part else "yes", " | ".join(data))
+
+
+def _join_keys(returned: list[list[torch.Tensor]]) -> list[list[torch.Tensor]]:
+    """Return pairs of fields as one map over the keys of both, as where a decoder attends to two texts at once."""
+    pairs = [(first, second) for first in returned for second in returned if first is not second]
+    alike = [
+        pair
+        for pair in pairs
+        if [layer.shape[:3] for layer in pair[0]] == [layer.shape[:3] for layer in pair[1]] and pair[0]
+    ]
+    return [[torch.cat(layers, dim=-1) for layers in zip(*pair, strict=True)] for pair in alike]
 
 
 def _find_tokenizer(network: Any) -> Any:
@@ -193,7 +224,8 @@ def _find_unseen(specimen: Specimen, sites: Any, trace: Trace) -> list[str]:
     innermost = {running[-1] for running in specimen.plain.products if running and not held & set(running)}
     pattern = NO_ATTENTION.get(specimen.network.config.model_type, r"(?!)")
     around = {name[:end] for name in held for end in range(len(name) + 1) if name[end : end + 1] in ("", ".")}
-    unseen = innermost | {name for name, _ in specimen.plain.weights if name not in around}
+    unseen = innermost | {name for name, _ in specimen.plain.weights}
+    unseen = {name for name in unseen if name not in around and not any(name.startswith(f"{other}.") for other in held)}
     return sorted(name for name in unseen if not re.fullmatch(pattern, name))
 
 
@@ -253,7 +285,7 @@ def find_reader(specimen: Specimen, trace: Trace) -> str | None:
         fits = isinstance(given, torch.Tensor) and given.numel() == context.numel()
         if fits and given.shape[-1] == context.shape[-1]:
             apart = _largest_real(given.reshape(context.shape) - context, trace)
-            found.extend([names[module]] if apart < 1e-4 * max(1.0, largest(context)) else [])
+            found.extend([names[module]] if apart < 1e-4 * largest(context) else [])
 
     names = {module: name for module, name in name_modules(specimen.network).items() if _is_linear(module)}
     handles = [module.register_forward_hook(look) for module in names]
@@ -266,7 +298,7 @@ def find_reader(specimen: Specimen, trace: Trace) -> str | None:
 
 
 def read_linear(specimen: Specimen, name: str, trace: Trace) -> torch.Tensor:
-    """Return what a linear layer writes in a pass, without its bias."""
+    """Return what a linear layer writes in a pass, without its bias; it may be called for each picture by itself."""
     seen: list[torch.Tensor] = []
 
     def look(module: Any, _: Any, output: Any) -> None:
@@ -368,8 +400,12 @@ def _try_generate(specimen: Specimen) -> Cell:
     rest = [number for number in range(_count_ids(config, len(model.tokenizer))) if number not in words]
     options = {"max_new_tokens": 3, "min_new_tokens": 3, "suppress_tokens": rest}
     trace = generate(model, TEXT, **options)
-    ids = torch.tensor([model.tokenizer.convert_tokens_to_ids(trace.keys.text[0])])
-    whole = capture(model, {"input_ids": ids, "attention_mask": torch.ones_like(ids)}, site=trace.site)
+    ids = torch.tensor([model.tokenizer.convert_tokens_to_ids(trace.queries.text[0])])
+    given: dict[str, Any] = {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
+    if config.is_encoder_decoder:
+        read = model.tokenizer(TEXT, return_tensors="pt")
+        given = {name: read[name] for name in ("input_ids", "attention_mask")} | {"decoder_input_ids": ids}
+    whole = capture(model, given, site=trace.site)
     pairs = zip(trace.attention, whole.attention, strict=True)
     found = max(largest(ours - theirs) for ours, theirs in pairs)
     if found < 1e-4:
@@ -388,7 +424,7 @@ def _compare_with_own(model: Model, trace: Trace, options: Mapping[str, Any]) ->
     given = {name: prompt[name] for name in ("input_ids", "attention_mask")}
     result = network.generate(**given, **options, do_sample=False, output_attentions=True, return_dict_in_generate=True)
     found, end = None, 0
-    for step in result.attentions or ():
+    for step in getattr(result, "attentions", None) or ():
         start, end = end, end + step[0].shape[2]
         for ours, theirs in zip(trace.attention, step, strict=True):
             rows = ours[:, :, start:end, end - theirs.shape[-1] : end]  # a sliding window has dropped the first keys

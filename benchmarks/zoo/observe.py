@@ -117,7 +117,7 @@ def run_plainly(network: Any, inputs: Mapping[str, Any]) -> Plain:
         return Plain([], [], log.products, plain)
     fields = output.items() if isinstance(output, Mapping) else ()
     returned = [list(value) for name, value in fields if name.endswith("attentions") and isinstance(value, tuple)]
-    returned = [layers for layers in returned if all(map(torch.is_tensor, layers))]
+    returned = [layers for layers in returned if all(map(is_attention, layers))]
     return Plain(list(weights.values()), returned, log.products, output)
 
 

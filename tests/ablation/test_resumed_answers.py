@@ -10,14 +10,14 @@ from headscope.ablation.resumed_answers import answer_edits
 from headscope.core.catalog import edits as catalog
 from headscope.training.scoring import prepare_scoring
 from tests.heads import headed_network
-from tests.laws.test_edits import EDITABLE, some_means
-from tests.models import sites, tokenizer
+from tests.laws.test_edits import some_means
+from tests.models import KINDS, sites, tokenizer
 from tests.training.data import choosing, labeled, plain
 
 QUIET = {"progress": False}
 WITHOUT = ("m2m_100", "marian", "pegasus", "cohere", "vit", "afmoe")  # no classifier of texts in transformers
 SINGLE = ("gpt_oss",)  # whose experts have no float64
-KINDS = [kind for kind in EDITABLE if kind not in (*WITHOUT, *SINGLE)]
+EDITED = [kind for kind in KINDS if kind not in (*WITHOUT, *SINGLE)]
 CLOSE = {"rtol": 1e-9, "atol": 1e-9}  # in float64
 
 
@@ -51,7 +51,7 @@ def _literal(job, edits):
     return answers["logits" if "logits" in answers else "loss"]
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", EDITED)
 def test_every_kind_of_model_resumes_at_a_layer(kind):
     job = make_job(kind)
     check(job, make_edits("zero_heads", kind))

@@ -26,7 +26,7 @@ from headscope.engine.load import load
 from headscope.engine.recording.output_projection import find_projection
 from tests.heads import headed
 from tests.laws.test_families import inputs_of
-from tests.models import SITES, TEXT_TO_TEXT, batch, network, sites, text, tiny, tokenizer
+from tests.models import KINDS, SITES, TEXT_TO_TEXT, batch, network, sites, text, tiny, tokenizer
 
 PLACES = [(kind, site) for kind in KINDS for site in sites(kind)]
 FOLLOWED = ("bloom", "deberta-v2", "gpt_neo", "gptj", "mpnet", "xlnet")

@@ -3,7 +3,8 @@
 import copy
 import inspect
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -12,7 +13,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from headscope.core.errors import CaptureError, DataWarning, InputError
+from headscope.core.errors import CaptureError, DataWarning, HeadscopeError, InputError
 from headscope.core.example import Example
 from headscope.core.tokens import Tokens
 from headscope.core.trace import Trace
@@ -29,10 +30,12 @@ from headscope.engine.batch import (
 )
 from headscope.engine.capture import make_request, record, record_calls
 from headscope.engine.images import check_reads_texts
+from headscope.engine.main_input import takes_decoder_ids
 from headscope.engine.model import Model
 from headscope.engine.recording.interface import is_editing
 from headscope.engine.recording.make_trace import make_trace
 from headscope.engine.recording.recorder import AttentionCall, Recorder, check_recording
+from headscope.engine.recording.sites import find_sites
 from headscope.engine.recording.verify import verify_first
 
 SAME = 1e-3
@@ -86,8 +89,10 @@ def generate(
     8
     """
     check_reads_texts(model, "hs.generate continues texts")
-    writes_another = bool(model.network.config.is_encoder_decoder)
-    request = make_request(model, site or ("cross" if writes_another else None), layers, heads, keep)
+    writes_another = takes_decoder_ids(model)
+    written_sites = [name for name in ("cross", "decoder") if name in find_sites(model).table.values()]
+    default = written_sites[0] if writes_another and written_sites else None
+    request = make_request(model, site or default, layers, heads, keep)
     if request.site == "encoder" and writes_another:
         raise InputError(
             "The encoder reads a text before anything is generated: hs.capture(model, text) is its attention. "
@@ -99,8 +104,9 @@ def generate(
     prompt, prompt_tokens = pad_sequences(encoded, fill, device=model.device, left=not writes_another)
     _check_prompts(model, prompt_tokens, plan, max_new_tokens)
     first = _first_inputs(model, prompt, plan)
-    verify_first(model, first, lambda: record(model, first, request.site))
-    recorder, ids, real, start = _generate(model, request.site, prompt, plan)
+    with _say_what_is_missing(model):
+        verify_first(model, first, lambda: record(model, first, request.site))
+        recorder, ids, real, start = _generate(model, request.site, prompt, plan)
     check_recording(model, recorder)
     _compare_with_forward(model, request.site, recorder, prompt, ids, real)
     if writes_another:
@@ -143,7 +149,7 @@ def _plan(model: Model, max_new_tokens: int, options: Mapping[str, Any]) -> _Pla
     other_options = settings.update(**{"do_sample": False, "use_cache": True, **overrides, **fixed})
     plan = _Plan(settings, other_options)
     _check_plan(plan)
-    if network.config.is_encoder_decoder and settings.decoder_start_token_id is None:
+    if takes_decoder_ids(model) and settings.decoder_start_token_id is None:
         settings.decoder_start_token_id = decoder_start_id(model)
     if settings.pad_token_id is None:
         pad = getattr(model.tokenizer, "pad_token_id", None)
@@ -200,7 +206,7 @@ def _encode_prompts(model: Model, examples: Sequence[Example], chat: bool) -> li
 
 def _check_prompts(model: Model, prompts: Tokens, plan: _Plan, max_new_tokens: int) -> None:
     limit, width = max_input_length(model), prompts.real.shape[1]
-    if limit is not None and width + max_new_tokens > limit and not model.network.config.is_encoder_decoder:
+    if limit is not None and width + max_new_tokens > limit and not takes_decoder_ids(model):
         raise InputError(
             f"The longest prompt has {width} tokens, and max_new_tokens={max_new_tokens} may follow, but this model "
             f"reads {limit} at most. Shorten the prompt, or lower max_new_tokens."
@@ -212,7 +218,7 @@ def _check_prompts(model: Model, prompts: Tokens, plan: _Plan, max_new_tokens: i
 
 def _first_inputs(model: Model, prompt: Mapping[str, Tensor], plan: _Plan) -> Mapping[str, Tensor]:
     """Return the inputs of a forward pass over the prompt: a decoder reads its start token."""
-    if not model.network.config.is_encoder_decoder:
+    if not takes_decoder_ids(model):
         return prompt
     shape, start = (len(prompt["input_ids"]), 1), plan.settings.decoder_start_token_id
     return {**prompt, "decoder_input_ids": torch.full(shape, start, device=model.device)}
@@ -227,7 +233,7 @@ def _generate(
     """
     network, steps = model.network, list[list[_Step]]()
     prompt_ids, prompt_mask = prompt["input_ids"], prompt["attention_mask"]
-    writes_another, arguments = network.config.is_encoder_decoder, dict[str, Any]()
+    writes_another, arguments = takes_decoder_ids(model), dict[str, Any]()
 
     def note_arguments(_: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         arguments.clear()
@@ -243,16 +249,19 @@ def _generate(
         network.register_forward_pre_hook(note_arguments, with_kwargs=True),
         network.register_forward_hook(collect_step),
     ):
-        try:
-            result = network.generate(
-                input_ids=prompt_ids, attention_mask=prompt_mask, generation_config=plan.settings, **plan.options
-            )
-        except (ValueError, TypeError) as error:  # as of a model that also needs a picture
-            raise InputError(f"{type(network).__name__} did not generate from the text alone: {error}") from error
+        result = network.generate(
+            input_ids=prompt_ids, attention_mask=prompt_mask, generation_config=plan.settings, **plan.options
+        )
         ids = result.sequences
-        network(**_next_arguments(arguments, ids, writes_another=writes_another))
+        network(**_next_arguments(arguments, ids, len(steps), writes_another=writes_another))
     if steps[-1][0].attention.shape[2] == ids.shape[1] > 1:  # without a cache, each step reads all tokens again
         steps = steps[-1:]
+    read = sum(layers[0].attention.shape[2] for layers in steps)
+    if read != ids.shape[1]:
+        raise CaptureError(
+            f"While this model of type '{network.config.model_type}' generated {ids.shape[1]} tokens it computed "
+            f"attention for {read}: it adds tokens of its own, and headscope would name them wrongly."
+        )
     join = _join_cross_steps if site == "cross" else _join_steps
     recorder.calls = [join(layer, ids.shape[1]) for layer in zip(*steps, strict=True)]
     start = steps[0][0].attention.shape[2] if writes_another else prompt_ids.shape[1]
@@ -263,15 +272,29 @@ def _generate(
     return recorder, ids, torch.cat([before, real], dim=1), start
 
 
-def _next_arguments(last: Mapping[str, Any], ids: Tensor, *, writes_another: bool) -> dict[str, Any]:
+@contextmanager
+def _say_what_is_missing(model: Model) -> Iterator[None]:
+    """Say in a sentence why a model does not read a text alone: it may also need a picture, or a language."""
+    try:
+        yield
+    except HeadscopeError:
+        raise
+    except (AssertionError, TypeError, ValueError) as error:
+        raise InputError(
+            f"{type(model.network).__name__} did not generate from a text alone: {str(error) or type(error).__name__}"
+        ) from error
+
+
+def _next_arguments(last: Mapping[str, Any], ids: Tensor, step_count: int, *, writes_another: bool) -> dict[str, Any]:
     """Return the arguments of the step that reads the last token, from those of the step before it.
 
-    Positions go on from where the model let them be: some count from 1.
+    Positions go on from where the model let them be: some count from 1. Without a cache a step reads all tokens.
     """
     side = "decoder_" if writes_another else ""
     arguments = {**last.get("kwargs", {}), **{name: value for name, value in last.items() if name != "kwargs"}}
     before = arguments.get(f"{side}input_ids")
-    if before is not None and before.shape[1] == ids.shape[1] - 1 and arguments.get("past_key_values") is None:
+    reads_all = before is not None and before.shape[1] == ids.shape[1] - 1
+    if reads_all and (step_count > 1 or arguments.get("past_key_values") is None):
         kept = {name: value for name, value in arguments.items() if "position" not in name and "token_type" not in name}
         return {**_extend_mask(kept, side), f"{side}input_ids": ids}
     arguments[f"{side}input_ids"] = ids[:, -1:]
@@ -308,7 +331,7 @@ def _compare_with_forward(
     row = int(prompt["attention_mask"].sum(1).argmax())  # has no padding before its tokens
     length, inputs = int(real[row].sum()), {"input_ids": ids[row : row + 1]}
     inputs = {name: tensor[:, :length] for name, tensor in inputs.items()}
-    if model.network.config.is_encoder_decoder:
+    if takes_decoder_ids(model):
         source = {name: tensor[row : row + 1] for name, tensor in prompt.items()}
         inputs = {**source, "decoder_input_ids": inputs["input_ids"]}
     whole = record(model, forward_arguments(model, inputs), site)

@@ -9,7 +9,7 @@ from benchmarks.zoo.examine import SECONDS, VERBS, examine, silently_wrong
 from benchmarks.zoo.summary import count, summarize
 from headscope.core.lens import view
 from headscope.engine.capture import capture
-from headscope.engine.recording import verify
+from headscope.engine.recording import interface, verify
 
 SAMPLE = (
     "bert deberta electra fnet longformer opt gpt_neox qwen3 deepseek_v32 gemma3_text minimax_m3_vl_text neomme mamba2 "
@@ -52,6 +52,7 @@ def test_a_capture_that_is_off_is_found(monkeypatch, weight):
 
 
 def test_attention_that_is_missing_without_a_word_is_found(monkeypatch):
+    monkeypatch.setattr(interface, "is_followed", lambda _: False)
     monkeypatch.setattr(verify, "_check_unseen", lambda *_: None)
     outcome = examine("siglip", ("capture",))
     assert outcome.unseen == ["vision_model.head.attention"]

@@ -126,7 +126,7 @@ class Follower(TorchFunctionMode):
     def __init__(self, name: str, heads: int | None, take: Take, *, keeps_graph: bool = False) -> None:
         super().__init__()
         self.name, self.heads, self.take, self.keeps_graph = name, heads, take, keeps_graph
-        self.weights = WeakIdKeyDictionary()  # by weights, while they live: which are hidden, None if none is
+        self.weights = WeakIdKeyDictionary()  # by weights, while they live: a _Mark
 
     def __enter__(self) -> "Follower":
         _followers().append(self)
@@ -158,21 +158,29 @@ class Follower(TorchFunctionMode):
 
     def _begin(self, scores: Tensor, weights: Tensor) -> None:
         if weights.ndim > 2:
-            hidden = _find_hidden(scores.detach(), weights.detach())
-            self.weights[weights] = hidden if bool(hidden.any()) else None
+            hidden = _find_hidden(scores.detach(), weights.detach(), self.heads)
+            self.weights[weights] = _Mark(hidden if bool(hidden.any()) else None)
 
     def _follow(self, function: Any, name: str, args: Any, options: Any, result: Tensor) -> None:
         """Note that a result is weights if one of the arguments is."""
         index = next((index for index, value in enumerate(args) if self._is_weights(value)), None)
         if index is None:
             return
-        hidden = self.weights[args[index]]
+        mark = self.weights[args[index]]
+        hidden = mark.hidden
         if hidden is not None and name in RESHAPING:
             moved = [hidden if position == index else argument for position, argument in enumerate(args)]
             hidden = function(*moved, **options)
         if name in ("masked_fill", "masked_fill_") and not args[2]:
             hidden = args[1] if hidden is None else hidden | args[1]
-        self.weights[result] = None if hidden is None else hidden.expand(result.shape)
+        dropped = mark.dropped or (name == "dropout" and result is not args[index] and self._drops(args, options))
+        self.weights[result] = _Mark(None if hidden is None else hidden.expand(result.shape), dropped)
+
+    @staticmethod
+    def _drops(args: Any, options: Any) -> bool:
+        """Return True for dropout in training, after which rows do not sum to 1."""
+        share = args[1] if len(args) > 1 else options.get("p", 0.5)
+        return bool(options.get("training", args[2] if len(args) > 2 else True)) and share > 0
 
     def _is_weights(self, value: Any) -> bool:
         return isinstance(value, Tensor) and value in self.weights
@@ -186,33 +194,38 @@ class Follower(TorchFunctionMode):
         weights = next((tensor for tensor in tensors if self._is_weights(tensor)), None)
         if weights is None or len(tensors) != 2:
             return product
-        axes = _Axes.of_einsum(operands[0]) if name == "einsum" else _Axes.of_matmul(product.ndim)
+        axes = _Axes.of_einsum(operands[0], product.ndim) if name == "einsum" else _Axes.of_matmul(product.ndim)
         arrangement = _arrange(axes, tensors, weights, product, self.heads)
         if arrangement is None:
             return product
         attention, values, context = arrangement.attention, arrangement.values, arrangement.context
-        if not _sums_over_keys(attention.detach()):
+        mark = self.weights[weights]
+        if not (mark.dropped or _sums_over_keys(attention.detach())):
             return product
         if self.keeps_graph:
             attention = start_graph(attention)
             context = attention @ repeat_value_heads(values, attention.shape[1]).to(attention)
-        hidden = self.weights[weights]
-        visible = None if hidden is None else ~arrangement.arrange_weights(hidden)
+        visible = None if mark.hidden is None else ~arrangement.arrange_weights(mark.hidden)
         changed = self.take(AttentionCall(self.name, attention, values, context, visible))
         return product if changed is arrangement.context else arrangement.restore(changed).to(product.dtype)
 
 
-def _find_hidden(scores: Tensor, weights: Tensor) -> Tensor:
-    """Return which keys are hidden: those with about the lowest score, and those far below the best of a row.
+def _find_hidden(scores: Tensor, weights: Tensor, heads: int | None) -> Tensor:
+    """Return which keys are hidden: those with about the lowest score.
 
-    A mask may have been divided like the scores. In a row that sees no key all scores are low, and weights are not 0.
+    Older masks add less, or are divided like the scores: their keys have a score below LOWEST, or one so far below the
+    best of the row that no weight is left, in all heads. The scores of a sharp head are so low in that head only.
     """
-    low = scores <= LOWEST
-    zero = weights == 0
-    if bool((zero & ~low).any()):
+    hidden = scores <= torch.finfo(scores.dtype).min / 2
+    far = (scores <= LOWEST) & ~hidden
+    unweighted = (weights == 0) & ~hidden & ~far
+    if bool(unweighted.any()):
         finite = scores.nan_to_num(neginf=torch.finfo(scores.dtype).min)
-        low = low | (zero & (finite.amax(-1, keepdim=True) - finite > 1e3))
-    return low
+        far |= unweighted & (finite.amax(-1, keepdim=True) - finite > 1e3)
+    if not bool(far.any()):
+        return hidden
+    by_head = far.reshape(-1, heads or 1, *far.shape[1:]) if far.ndim == 3 and len(far) % (heads or 1) == 0 else far
+    return hidden | by_head.all(-3, keepdim=True).expand(by_head.shape).reshape(far.shape)
 
 
 def _sums_over_keys(attention: Tensor) -> bool:
@@ -222,6 +235,14 @@ def _sums_over_keys(attention: Tensor) -> bool:
         return True
     columns = attention.float().sum(-2)
     return bool(rows.max() < 1 + 1e-2) and not bool((columns - 1).abs().max() < 1e-2)
+
+
+@dataclass(frozen=True)
+class _Mark:
+    """What is known of weights."""
+
+    hidden: Tensor | None  # which keys each query does not see; None if it sees all
+    dropped: bool = False  # whether some are zero by chance, in training
 
 
 @dataclass(frozen=True)
@@ -237,9 +258,12 @@ class _Axes:
         return cls((f"{lead}qk", f"{lead}kd"), f"{lead}qd")
 
     @classmethod
-    def of_einsum(cls, equation: Any) -> "_Axes | None":
-        if not isinstance(equation, str) or "." in equation or equation.count(",") != 1 or "->" not in equation:
+    def of_einsum(cls, equation: Any, ndim: int) -> "_Axes | None":
+        if not isinstance(equation, str) or equation.count(",") != 1 or "->" not in equation:
             return None
+        if "..." in equation:  # stands for the same axes in both operands and in the product
+            named = equation.split("->")[1].replace(".", "").strip()
+            equation = equation.replace("...", "ABCDEFG"[: ndim - len(named)])
         operands, product = equation.replace(" ", "").split("->")
         left, right = operands.split(",")
         return cls((left, right), product)
