@@ -17,7 +17,8 @@ from tests.training.data import choosing, labeled, plain
 QUIET = {"progress": False}
 WITHOUT = ("m2m_100", "marian", "pegasus", "cohere", "vit", "afmoe")  # no classifier of texts in transformers
 SINGLE = ("gpt_oss",)  # whose experts have no float64
-EDITED = [kind for kind in KINDS if kind not in (*WITHOUT, *SINGLE)]
+TIME_FIRST = ("xlnet",)  # whose hidden states begin with the tokens, so that copies of a batch do not fit
+EDITED = [kind for kind in KINDS if kind not in (*WITHOUT, *SINGLE, *TIME_FIRST)]
 CLOSE = {"rtol": 1e-9, "atol": 1e-9}  # in float64
 
 

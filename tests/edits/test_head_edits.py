@@ -14,7 +14,7 @@ from transformers.masking_utils import eager_mask
 import headscope as hs
 from headscope.core.catalog import edits as catalog
 from headscope.core.edit import Edit
-from headscope.core.errors import InputError
+from headscope.core.errors import CaptureError, InputError
 from headscope.core.provenance import read_provenance
 from headscope.core.spec import to_spec
 from headscope.edits.gate_heads import GateHeads
@@ -70,7 +70,10 @@ def project_without(model, tensors, site, head):
     other = replace(model, network=copy.deepcopy(model.network))
     names = {layer: name for name, layer in model.network.named_modules()}
     for name in dict.fromkeys(call.name for call in record(model, tensors, site).calls):
-        projection = find_projection(model, name)
+        try:
+            projection = find_projection(model, name)
+        except CaptureError:  # AFMoE's gate comes between, for each head by itself
+            projection = model.network.get_submodule(name).o_proj
         if isinstance(projection, torch.nn.Parameter):  # XLNet: hidden × head × value
             with torch.no_grad():
                 other.network.get_parameter(f"{name}.o")[:, head] = 0

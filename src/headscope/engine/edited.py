@@ -322,9 +322,10 @@ def _apply(edit: Edit, heads: LayerHeads, seeing: Bool[Tensor, "batch 1 query 1"
 
 
 def _visible(call: AttentionCall, site: str, real: Tensor | None = None) -> Visible:
-    """Return which keys each query sees; a token that no query sees, not even itself, is padding and sees nothing.
+    """Return which keys each query sees; padding sees nothing.
 
-    Unless the model was told that it is `real`: sparse attention may leave out a token in all rows.
+    Which tokens are `real` is what the model was told. Otherwise a token that no query sees, not even itself, is
+    padding; but sparse attention may leave out a token in all rows, and XLNet's padding sees itself.
     """
     batch, _, queries, keys = call.attention.shape
     seen = call.visible()
@@ -334,7 +335,6 @@ def _visible(call: AttentionCall, site: str, real: Tensor | None = None) -> Visi
     same = not site.endswith("cross") and queries == keys  # the tokens that ask are those that are asked
     if not same:
         return seen
-    used = seen.any(1)
-    if real is not None and real.shape == used.shape:
-        used = used | real.to(used.device)
+    told = real is not None and real.shape == seen.shape[:2]
+    used = real.to(seen.device) if real is not None and told else seen.any(1)
     return seen & used[:, :, None]

@@ -385,6 +385,11 @@ def _join_steps(steps: Sequence[_Step], width: int) -> AttentionCall:
     end = 0
     for step in steps:
         start, end = end, end + step.attention.shape[2]
+        if step.attention.shape[3] > end:
+            raise CaptureError(
+                f"In {step.name} a token attends to {step.attention.shape[3]} keys while there are {end} tokens: those "
+                "of another text are among them, and headscope would name them wrongly."
+            )
         keys = slice(end - step.attention.shape[3], end)
         attention[:, :, start:end, keys] = step.attention
         visible[:, 0, start:end, keys] = True if step.visible is None else step.visible
