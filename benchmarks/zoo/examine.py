@@ -23,6 +23,7 @@ from headscope.engine.capture import capture
 from headscope.engine.edited import edited
 from headscope.engine.generate import generate
 from headscope.engine.load import load
+from headscope.engine.main_input import takes_decoder_ids
 from headscope.engine.model import Model, name_modules
 from headscope.engine.pruning.prune import prune
 from headscope.engine.recording.sites import _remove_numbers, find_sites
@@ -402,7 +403,7 @@ def _try_generate(specimen: Specimen) -> Cell:
     trace = generate(model, TEXT, **options)
     ids = torch.tensor([model.tokenizer.convert_tokens_to_ids(trace.queries.text[0])])
     given: dict[str, Any] = {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
-    if config.is_encoder_decoder:
+    if takes_decoder_ids(model):
         read = model.tokenizer(TEXT, return_tensors="pt")
         given = {name: read[name] for name in ("input_ids", "attention_mask")} | {"decoder_input_ids": ids}
     whole = capture(model, given, site=trace.site)

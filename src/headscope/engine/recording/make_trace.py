@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import torch
-from jaxtyping import Bool
+from jaxtyping import Bool, Float
 from torch import Tensor
 
 from headscope.core.errors import CaptureError
@@ -43,7 +43,9 @@ def make_trace(model: Model, inputs: Inputs, request: Request, recorder: Recorde
     shape, seen = _map_shape(calls, layers, request.site), calls[0].visible()
     seen = None if seen is None else seen.any(1)
     examples, queries, keys = inputs.tokens_at(request.site, find_sites(model).sides_of(request.site), shape, seen)
-    selected, visible = _select_and_mask(calls, (queries.real, keys.real), heads, keep_pads="pads" in request.keep)
+    selected, visible = _select_and_mask(
+        calls, (queries.real, keys.real), heads, keep_pads="pads" in request.keep, checks_padding=not model.family.kinds
+    )
     has_values, has_gradient = "values" in request.keep, bool(recorder.gradients)
     output, keep = None, request.keep
     if request.optional and not all(has_projection(model, call.name) for call in calls):
@@ -103,11 +105,17 @@ def check_device(calls: Sequence[AttentionCall]) -> None:
 
 
 def _select_and_mask(
-    calls: Sequence[AttentionCall], real: tuple[Tensor, Tensor], heads: Sequence[int], *, keep_pads: bool
+    calls: Sequence[AttentionCall],
+    real: tuple[Tensor, Tensor],
+    heads: Sequence[int],
+    *,
+    keep_pads: bool,
+    checks_padding: bool,
 ) -> tuple[list[AttentionCall], list[Tensor]]:
     """Return the calls with only the wanted heads and zeros in place of padding, and which keys each query sees.
 
-    `real` marks the queries and the keys that are not padding; both are on the host.
+    `real` marks the queries and the keys that are not padding; both are on the host. `checks_padding` is for kinds of
+    models that no test has checked.
     """
     padded, device = not all(bool(mask.all()) for mask in real), calls[0].attention.device
     if padded:
@@ -119,8 +127,6 @@ def _select_and_mask(
     for call in calls:
         if id(call.mask) not in masks:
             seen = call.visible()
-            if padded:
-                _check_padding_is_hidden(call, seen, queries, keys)
             masks[id(call.mask)] = both if seen is None else both & seen
     visible = [masks[id(call.mask)] for call in calls]
     attention, values, context = (
@@ -136,6 +142,9 @@ def _select_and_mask(
         blind = [rows_of[id(mask)] for mask in visible]
         for layer, rows in zip(attention, blind, strict=True):
             layer.masked_fill_(rows, 0)
+        if checks_padding:
+            for call, layer in zip(calls, attention, strict=True):
+                _check_padding_is_hidden(call.name, layer, keys)
         context = _fill_zeros(context, blind)
         values = values if keep_pads else _fill_zeros(values, [~keys[:, None, :, None]] * len(values))
     tensors = zip(calls, attention, values, context, strict=True)
@@ -143,17 +152,14 @@ def _select_and_mask(
 
 
 def _check_padding_is_hidden(
-    call: AttentionCall,
-    seen: Visible | None,
-    queries: Bool[Tensor, "batch query"],
-    keys: Bool[Tensor, "batch key"],
+    name: str, attention: Float[Tensor, "batch head query key"], keys: Bool[Tensor, "batch key"]
 ) -> None:
     """Raise CaptureError if tokens attend to padding: what their heads wrote would depend on the batch."""
-    reached = ~keys[:, None, :] & queries[:, :, None]
-    if bool((reached if seen is None else reached & seen).any()):
+    padding = (~keys)[:, None, :, None].to(attention)
+    if bool((attention.nan_to_num() @ padding).any()):
         raise CaptureError(
-            f"In {call.name} tokens attend to padding, so what the model computes of a text depends on the longest one "
-            "of its batch. Capture the texts one by one, or those of one length together."
+            f"In {name} tokens attend to padding, so what the model computes of a text depends on the longest one of "
+            "its batch. Capture the texts one by one, or those of one length together."
         )
 
 
