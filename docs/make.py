@@ -34,7 +34,6 @@ from pages import (
     words_page,
 )
 
-from headscope.core.catalog import families
 from headscope.core.provenance import read_provenance
 from headscope.experiments.pages.generate import Generated, fill_page, find_pages, read_guide, write_pictures
 from headscope.plotting.draw import draw
@@ -54,16 +53,6 @@ def describe_edits() -> str:
         f"real\ntokens: with `visible` no number changes by more than {largest:.1e}. With `paper`, padded and truncated"
         f" to 128\ntokens, the change is {float(paper.median()):.1%} in the median paragraph (‖difference‖ / ‖output‖) "
         f"and {float(paper.max()):.1%} at most.\n"
-    )
-
-
-def make_family_table() -> str:
-    """Return the table of all types of models."""
-    known = [(name, families.find(name)) for name in families.names()]
-    return "".join(
-        f"| {name} | {', '.join(family.kinds)} | {'hooks' if family.hooks else 'interface'} |\n"
-        for name, family in known
-        if family.kinds
     )
 
 
@@ -132,7 +121,6 @@ def list_study_generators() -> dict[str, Callable[[], Generated]]:
 
 GENERATORS: dict[str, Callable[[], Generated]] = {
     "compare": make_comparison,
-    "capture": lambda: fill_page(DOCS / "capture.md", {"families": make_family_table()}),
     "models": lambda: fill_page(DOCS / "models.md", models_page.parts()),
     "edits": lambda: fill_page(DOCS / "edits.md", {"measured": describe_edits()}),
     "words": lambda: fill_page(DOCS / "words.md", {"tagger": words_page.table()}),

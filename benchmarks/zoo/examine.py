@@ -400,7 +400,9 @@ def _try_generate(specimen: Specimen) -> Cell:
     words = range(SPECIAL, len(model.tokenizer))
     rest = [number for number in range(_count_ids(config, len(model.tokenizer))) if number not in words]
     options = {"max_new_tokens": 3, "min_new_tokens": 3, "suppress_tokens": rest}
-    trace = generate(model, TEXT, **options)
+    with warnings.catch_warnings(record=True) as messages:
+        warnings.simplefilter("always")
+        trace = generate(model, TEXT, **options)
     ids = torch.tensor([model.tokenizer.convert_tokens_to_ids(trace.queries.text[0])])
     given: dict[str, Any] = {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
     if takes_decoder_ids(model):
@@ -411,6 +413,9 @@ def _try_generate(specimen: Specimen) -> Cell:
     found = max(largest(ours - theirs) for ours, theirs in pairs)
     if found < 1e-4:
         return Cell("yes")
+    said = [str(message.message) for message in messages if "differs from a forward pass" in str(message.message)]
+    if said:
+        return Cell("in part", said[0])
     own = _compare_with_own(model, trace, options)
     if own is None or own > 1e-4:
         raise WrongError(f"attention differs by {found:.0e} from that of one pass")

@@ -579,7 +579,7 @@ def test_blocks_of_mpnet_nest():
 
 def test_a_pass_that_no_edit_could_change_is_an_error():
     model = fresh()
-    said = r"without the library's attention interface, so their heads cannot be edited"
+    said = r"No head was edited: no attention of this model of type 'bert' was seen\."
     model.network.encoder.forward = lambda hidden, *_, **__: BaseModelOutputWithPast(hidden)
     with edited(model, "effective_attention") as changed, pytest.raises(CaptureError, match=said):
         hidden(changed)

@@ -142,8 +142,8 @@ def _number_layers(network: Any, find_site: Callable[[str], str], modules: Mappi
 
 def _bypassed(model_type: str) -> CaptureError:
     return CaptureError(
-        f"Models of type '{model_type}' compute attention without the library's attention interface, so their heads "
-        "cannot be edited. Kinds that go through it can, such as bert, gpt2, llama or t5."
+        f"No head was edited: no attention of this model of type '{model_type}' was seen. Models of convolutions or "
+        "recurrences have none; some others compute it in a way that headscope cannot follow."
     )
 
 
