@@ -279,6 +279,8 @@ def find_reader(specimen: Specimen, trace: Trace) -> str | None:
     """Return the linear layer that reads the context of the first layer as it is, if there is one."""
     assert trace.context is not None
     context = trace.context[0].transpose(1, 2).flatten(2)
+    if not context.isfinite().all():  # NaN is like any number
+        return None
     found: list[str] = []
 
     def look(module: Any, inputs: Any, _: Any) -> None:

@@ -259,6 +259,11 @@ def record_calls(
     model: Model, site: str, on_call: Callable[[Recorder], None] | None = None, *, keeps_graph: bool = False
 ) -> Iterator[Recorder]:
     """Record the attention calls of a block at one site."""
-    recorder = Recorder(name_modules(model.network), find_sites(model).find, site, on_call, keeps_graph=keeps_graph)
-    with record_interface(recorder), mark_forwards(recorder):
+    sites = find_sites(model)
+    tested = bool(model.family.kinds) and not sites.bypasses  # known to compute attention once in each call
+    recorder = Recorder(
+        name_modules(model.network), sites.find, site, on_call, marks_forwards=not tested, keeps_graph=keeps_graph
+    )
+    modules = [] if tested else map(model.network.get_submodule, sites.modules)
+    with record_interface(recorder), mark_forwards(recorder, modules):
         yield recorder

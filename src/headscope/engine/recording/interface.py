@@ -119,7 +119,7 @@ def is_editing() -> bool:
 
 
 @contextmanager
-def mark_forwards(recorder: Recorder) -> Iterator[None]:
+def mark_forwards(recorder: Recorder, modules: Iterable[Any]) -> Iterator[None]:
     """Tell the recorder when an attention module is called: ALBERT calls one for each layer.
 
     Some modules compute attention several times in one call, which are no layers.
@@ -130,7 +130,7 @@ def mark_forwards(recorder: Recorder) -> Iterator[None]:
             recorder.running = ""
 
     with ExitStack() as stack:
-        for module in filter(computes_attention, recorder.names):
+        for module in modules:
             stack.enter_context(module.register_forward_pre_hook(begin))
         yield
 

@@ -79,6 +79,7 @@ class Recorder:
     site: str
     on_call: Callable[["Recorder"], None] | None = None  # called after each call at the site
     on_context: Callable[[AttentionCall], None] | None = None  # called with each call at whatever site
+    marks_forwards: bool = False  # whether hooks reset `running` when a module is called
     keeps_graph: bool = False  # whether a gradient will be asked for
     calls: list[AttentionCall] = field(default_factory=list)
     graph: list[Tensor] = field(default_factory=list)  # the attention of `calls`, as the model goes on with it
@@ -105,10 +106,10 @@ class Recorder:
             return
         if call.name == self.running:
             raise CaptureError(
-                f"{call.name} computes attention several times in one call, such as once for each image, and a trace "
-                "holds one map for each layer. Give a single image, or capture another site."
+                f"{call.name} computes attention several times in one call, and a trace holds one map for each layer. "
+                "If that is once for each image, give a single one; otherwise this site cannot be captured."
             )
-        self.running = call.name
+        self.running = call.name if self.marks_forwards else ""
         attention, context = _detach(call.attention), _detach(call.context)
         if call.missing:  # zeros would count as attention in every mean, NaN is left out
             attention, context = (

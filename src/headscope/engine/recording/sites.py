@@ -14,6 +14,7 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from headscope.engine.model import Model, find_word_embeddings, name_modules
+from headscope.engine.recording.follow import is_followed
 from headscope.engine.recording.interface import computes_attention
 
 CROSS = re.compile(r"cross|x_attn|encoder_att|enc(oder)?_?dec", re.IGNORECASE)
@@ -33,6 +34,8 @@ class Sites:
     table: Mapping[ModulePath, str]
     sides: Mapping[str, Sides]  # of the sites that read the inputs
     main: str  # the site that is captured by default
+    modules: tuple[str, ...] = ()  # the attention modules
+    bypasses: bool = False  # whether one of them computes attention without the interface
     site_names: dict[str, str] = field(default_factory=dict)  # by module
 
     def find(self, module: str) -> str:
@@ -65,12 +68,12 @@ def find_sites(model: Model) -> Sites:
 
 def _search(model: Model) -> Sites:
     config = model.network.config
+    attention = [(module, name) for module, name in name_modules(model.network).items() if computes_attention(module)]
     modules: dict[ModulePath, str] = {}  # the first module of each site
     counts = Counter[ModulePath]()  # modules of each site
-    for module, name in name_modules(model.network).items():
-        if computes_attention(module):
-            modules.setdefault(_remove_numbers(name), name)
-            counts[_remove_numbers(name)] += 1
+    for _, name in attention:
+        modules.setdefault(_remove_numbers(name), name)
+        counts[_remove_numbers(name)] += 1
     cross = [path for path, name in modules.items() if CROSS.search(_split_layer(name)[1])]
     own = [path for path in modules if path not in cross]
     table = _label_own(own, is_encoder_decoder=config.is_encoder_decoder) | _label_cross(cross)
@@ -90,7 +93,9 @@ def _search(model: Model) -> Sites:
     else:
         layers = {_split_layer(modules[path])[0] for path in own if table[path] in sides}
         sides |= {table[path]: ("source", None) for path in cross if _split_layer(modules[path])[0] in layers}
-    return Sites(table, sides, main)
+    kinds: set[Any] = {type(module) for module, _ in attention}
+    bypasses = any(map(is_followed, kinds))
+    return Sites(table, sides, main, tuple(name for _, name in attention), bypasses)
 
 
 def _remove_numbers(name: str) -> ModulePath:
