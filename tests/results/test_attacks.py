@@ -3,6 +3,7 @@
 import errno
 import json
 import os
+import pickle
 
 import pytest
 import xarray as xr
@@ -45,6 +46,39 @@ def test_a_link_to_a_folder_stays_and_its_folder_is_replaced(tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.zarr", "link.zarr"]
     assert (tmp_path / "link.zarr").is_symlink()
     xr.testing.assert_equal(open_result(tmp_path / "a.zarr")["entropy"], measured()["entropy"] + 1)
+
+
+class RunsCode:
+    """What makes a file when it is unpickled."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def __reduce__(self):
+        return open, (str(self.path), "x")
+
+
+@pytest.mark.parametrize(
+    "codecs",
+    [
+        {"filters": [{"id": "vlen-utf8"}, {"id": "pickle"}], "compressor": None},
+        {"filters": [{"id": "vlen-utf8"}], "compressor": {"id": "pic\\u006ble"}},
+    ],
+)
+def test_a_zarr_folder_with_pickled_arrays_is_refused_before_they_are_read(codecs, tmp_path, monkeypatch):
+    pytest.importorskip("zarr")
+    monkeypatch.setattr("numcodecs.pickles.ALLOW_UNSAFE_PICKLE_DECODE", True, raising=False)
+    monkeypatch.setattr("headscope.results.zarr_folder.check_in_child", lambda path, load: load(path))
+    array = tmp_path / "a.zarr" / "x"
+    array.mkdir(parents=True)
+    (array.parent / ".zgroup").write_text('{"zarr_format": 2}')
+    facts = {"zarr_format": 2, "shape": [1], "chunks": [1], "dtype": "|O", "fill_value": "", "order": "C", **codecs}
+    (array / ".zarray").write_text(json.dumps(facts).replace("\\\\", "\\"))
+    (array / ".zattrs").write_text('{"_ARRAY_DIMENSIONS": ["a"]}')
+    (array / "0").write_bytes(pickle.dumps(RunsCode(tmp_path / "made")))
+    with pytest.raises(InputError, match=r"a\.zarr: an array in it is pickled, and reading it could run code\."):
+        open_result(array.parent)
+    assert not (tmp_path / "made").exists()
 
 
 def test_a_full_disk_says_how_much_room_is_left(tmp_path):

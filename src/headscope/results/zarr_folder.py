@@ -1,6 +1,7 @@
 """Read and write Datasets as Zarr folders."""
 
-from collections.abc import Mapping
+import json
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,9 @@ MARKER_FILES = (".zgroup", "zarr.json")
 
 MARKED_FILES = (".zattrs", ".zmetadata")
 """Files that hold the checksum of all files, each computed with zeros in its place."""
+
+METADATA_FILES = (".zarray", ".zmetadata", "zarr.json")
+"""Files that name the codecs of arrays."""
 
 KEY = f'"{MARKER}": "'.encode() + TAG
 DAMAGED = "it is not a Zarr folder that headscope wrote, or it is damaged. Copy it again, or make it again."
@@ -67,6 +71,7 @@ def read_zarr(path: Path) -> xr.Dataset:
         existing = "a file" if path.is_file() else "a folder without Zarr data" if path.exists() else "nothing"
         raise InputError(f"Cannot open {path}: there is {existing} of that name. Give the path of a .zarr folder.")
     with guard_reading(path, DAMAGED, changed=CHANGED_FILE):
+        _refuse_pickle(path)
         sealed = _verify_folder(path)
         if not sealed:
             check_in_child(path, load_zarr)
@@ -87,6 +92,25 @@ def load_zarr(path: Path) -> xr.Dataset:
     if missing:
         raise InputError(f"Cannot open {path}: {missing} of its files are missing. Copy the whole folder again.")
     return read_values(xr.open_zarr(path, consolidated=None).load())
+
+
+def _refuse_pickle(path: Path) -> None:
+    """Raise InputError if an array is pickled: numcodecs may read it, which runs code of the file."""
+    for file in path.rglob("*"):
+        if file.name in METADATA_FILES and "pickle" in _list_codecs(json.loads(file.read_bytes())):
+            raise InputError(
+                f"Cannot open {path}: an array in it is pickled, and reading it could run code. headscope writes no "
+                "such file: ask for one that it wrote."
+            )
+
+
+def _list_codecs(metadata: Any) -> Iterator[str]:
+    """Yield what could be the name of a codec anywhere in metadata, without the prefix of its package."""
+    if isinstance(metadata, dict):
+        yield from (str(metadata[key]).rpartition(".")[2] for key in ("id", "name") if key in metadata)
+    if isinstance(metadata, dict | list):
+        for item in metadata.values() if isinstance(metadata, dict) else metadata:
+            yield from _list_codecs(item)
 
 
 def _verify_folder(path: Path) -> bool:
