@@ -1,6 +1,7 @@
 /** Sentences about one map: what a picture shows, in words. */
 import { count, formatNumber, formatPercent, joinWords, quote } from "./format";
 import type { MapData, Scalar, Viewer } from "./types";
+import { hiddenShares } from "./units";
 
 /** Numbers that differ by less than this share are said to tie: what half precision cannot tell apart. */
 const TIE = 1e-3;
@@ -77,11 +78,12 @@ export function readShare(viewer: Viewer): string {
   return `${formatPercent(value)} of this head's attention, by norm, reaches the output${by}.`;
 }
 
-/** What is hidden, and how much weight goes there, of the map `name` where there are several. */
-export function readHidden(map: MapData, name = ""): string {
-  const { special, outside } = map.hidden;
+/** What is hidden, and how much weight of the chosen rows, or of all that are shown, goes there; `name` is that of the map where there are several. */
+export function readHidden(map: MapData, { name = "", rows = [] }: { name?: string; rows?: readonly number[] } = {}): string {
+  const { special, outside } = hiddenShares(map, rows);
+  const goes = `of the weight of ${rows.length ? (rows.length > 1 ? "these rows" : "this row") : "the rows shown"} goes`;
   const parts = [];
-  if (special > 0) parts.push(`${formatPercent(special)} of the weight of these rows goes to hidden special tokens`);
-  if (outside > 0) parts.push(`${formatPercent(outside)} ${parts.length ? "" : "of the weight of these rows goes "}to tokens outside of the window`);
+  if (special > 0) parts.push(`${formatPercent(special)} ${goes} to hidden special tokens`);
+  if (outside > 0) parts.push(`${formatPercent(outside)} ${parts.length ? "" : `${goes} `}to tokens outside of the window`);
   return parts.length ? `${name ? `${name}: ` : ""}${joinWords(parts)}.` : "";
 }

@@ -167,8 +167,8 @@ export interface MapData {
   /** Largest |weight| of the whole map, from the header; 0 where the map is empty. */
   scale: number;
   codec: Codec;
-  /** Shares of the |weight| of the shown query rows that go to hidden special keys, and to keys outside of the window. */
-  hidden: { special: number; outside: number };
+  /** Of each row, the sums of |weight| to keys that are shown, to hidden special keys, and to keys outside of the window; empty where nothing is hidden. */
+  hidden: (readonly [number, number, number])[];
   /** Why this map is missing: pruned, NaN, not stored, or no token is left. `weights` are then all NaN. */
   missing: string | null;
 }

@@ -77,20 +77,28 @@ function mergeCell(raw: MapData, queries: readonly number[], keys: readonly numb
   return seen ? total / queries.length : NaN;
 }
 
-/** Of the |weight| of the shown rows, the shares that go to hidden special tokens and to keys outside of the window. */
+/** Of each shown row, the sums of |weight| to keys that are shown, to hidden special tokens, and to keys outside of the window. */
 function hiddenMass(raw: MapData, queries: readonly Unit[], tokens: Tokens, choice: Choice): MapData["hidden"] {
   const kind = new Uint8Array(raw.columns);
   for (const unit of allUnits(tokens, choice.words)) {
     const code = !choice.special && unit.special ? 1 : inWindow(unit, choice, tokens.text.length) ? 0 : 2;
     for (const token of unit.tokens) kind[token] = code;
   }
-  const sums = [0, 0, 0];
-  for (const unit of queries)
+  return queries.map((unit) => {
+    const sums: [number, number, number] = [0, 0, 0];
     for (const query of unit.tokens)
       for (let key = 0; key < raw.columns; key++) {
         const weight = raw.weights[query * raw.columns + key]!;
-        if (weight === weight) sums[kind[key]!]! += Math.abs(weight);
+        if (weight === weight) sums[kind[key] as 0 | 1 | 2] += Math.abs(weight);
       }
-  const total = sums[0]! + sums[1]! + sums[2]!;
-  return total > 0 ? { special: sums[1]! / total, outside: sums[2]! / total } : { special: 0, outside: 0 };
+    return sums;
+  });
+}
+
+/** Of the |weight| of some rows, or of all that are shown, the shares that go to hidden special tokens and to keys outside of the window. */
+export function hiddenShares(map: Pick<MapData, "hidden">, rows: readonly number[] = []): { special: number; outside: number } {
+  const chosen = rows.length ? rows.flatMap((row) => (map.hidden[row] ? [map.hidden[row]] : [])) : map.hidden;
+  const [shown, special, outside] = [0, 1, 2].map((kind) => chosen.reduce((sum, row) => sum + row[kind]!, 0)) as [number, number, number];
+  const total = shown + special + outside;
+  return total > 0 ? { special: special / total, outside: outside / total } : { special: 0, outside: 0 };
 }

@@ -157,7 +157,7 @@ export class Viewer {
       signed: lens.signed,
       scale: scale ?? 0,
       codec: lens.codec,
-      hidden: { special: 0, outside: 0 },
+      hidden: [],
       missing,
     };
     if (missing) return { ...map, weights: new Float32Array(shape.rows * shape.columns).fill(NaN) };

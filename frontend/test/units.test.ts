@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { MapData, Sheet, Tokens } from "../src/types";
-import { allUnits, joinPieces, reduceMap, shownUnits } from "../src/units";
+import { allUnits, hiddenShares, joinPieces, reduceMap, shownUnits } from "../src/units";
 import { assertNear } from "./near";
 
 const tokens: Tokens = { text: ["[CLS]", "foot", "##ball", "is", "[SEP]"], special: [0, 4], word: [-1, 0, 0, 1, -1] };
@@ -12,7 +12,7 @@ const everything = { words: false, special: true, start: 0, count: 0 };
 function makeMap(change: Partial<MapData> = {}): MapData {
   const weights = Float32Array.from({ length: 25 }, (_, i) => (i + 1) / 100);
   const units = allUnits(tokens, false);
-  return { rows: 5, columns: 5, weights, queries: units, keys: units, signed: false, scale: 0.25, codec: "float32", hidden: { special: 0, outside: 0 }, missing: null, ...change };
+  return { rows: 5, columns: 5, weights, queries: units, keys: units, signed: false, scale: 0.25, codec: "float32", hidden: [], missing: null, ...change };
 }
 
 describe("words", () => {
@@ -57,20 +57,21 @@ describe("what is hidden", () => {
     assert.deepEqual(map.keys.map((unit) => unit.text), ["foot", "##ball", "is"]);
     const rows = [6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20];
     const special = 6 + 10 + 11 + 15 + 16 + 20;
-    assertNear(map.hidden.special, special / rows.reduce((a, b) => a + b), 1e-6);
-    assert.equal(map.hidden.outside, 0);
+    assertNear(hiddenShares(map).special, special / rows.reduce((a, b) => a + b), 1e-6);
+    assert.equal(hiddenShares(map).outside, 0);
+    assertNear(hiddenShares(map, [0, 2]).special, (6 + 10 + 16 + 20) / (6 + 7 + 8 + 9 + 10 + 16 + 17 + 18 + 19 + 20), 1e-6);
   });
 
   it("of a window has its share, too, and a word is inside where it begins inside", () => {
     const choice = { words: true, special: true, start: 1, count: 2 };
     assert.deepEqual(shownUnits(tokens, choice).map((unit) => unit.text), ["football"]);
     const map = reduceMap(makeMap(), sheet, choice);
-    assertNear(map.hidden.outside, (6 + 9 + 10 + 11 + 14 + 15) / (6 + 7 + 8 + 9 + 10 + 11 + 12 + 13 + 14 + 15), 1e-6);
+    assertNear(hiddenShares(map).outside, (6 + 9 + 10 + 11 + 14 + 15) / (6 + 7 + 8 + 9 + 10 + 11 + 12 + 13 + 14 + 15), 1e-6);
   });
 
   it("counts the size of negative weights", () => {
     const weights = makeMap().weights.map((weight) => -weight);
-    assertNear(reduceMap(makeMap({ weights }), sheet, { ...everything, special: false }).hidden.special, 78 / 195, 1e-6);
+    assertNear(hiddenShares(reduceMap(makeMap({ weights }), sheet, { ...everything, special: false })).special, 78 / 195, 1e-6);
   });
 
   it("of a window that ends after the last token is moved back", () => {

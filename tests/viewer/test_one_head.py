@@ -143,9 +143,20 @@ def test_hiding_special_tokens_states_the_hidden_mass(shown, split, words):
     special = split.maps["effective"].queries.special[0].numpy()
     rows = np.abs(split.weights("effective", 3, 4))[~special]
     mass = rows[:, special].sum() / rows.sum()
-    assert f"{100 * mass:.0f} % of the weight of these rows goes to hidden special tokens." in shown.reading
+    assert f"{100 * mass:.0f} % of the weight of the rows shown goes to hidden special tokens." in shown.reading
     queries, _, _ = read_matrix(shown.export_csv(), "effective attention")
     assert not {"[CLS]", "[SEP]"} & set(queries)
+
+
+@pytest.mark.parametrize(("chosen", "rows"), [([3, 4], "these rows"), ([6], "this row")])
+def test_hiding_special_tokens_states_the_mass_of_the_chosen_rows(shown, split, chosen, rows):
+    tokens = ",".join(map(str, chosen))
+    shown.open(split.path, view="head", lens="effective", layer=3, head=4, tokens=tokens, special=0)
+    special = split.maps["effective"].queries.special[0].numpy()
+    weights = np.abs(split.weights("effective", 3, 4))
+    shares = [part[:, special].sum() / part.sum() for part in (weights[chosen], weights[~special])]
+    assert abs(shares[0] - shares[1]) > 0.02
+    assert f"{100 * shares[0]:.0f} % of the weight of {rows} goes to hidden special tokens." in shown.reading
 
 
 @pytest.mark.parametrize("side", ["query", "key"])
@@ -303,7 +314,9 @@ def test_a_long_text_has_a_window_and_is_searched(shown, folder):
     known = write_maps(folder / "long.html", [hs.view(trace, "raw")])
     shown.open(known.path, view="head", head=1, start=40, count=16)
     outside = 1 - weights[0, 1, 40:56, 40:56].sum() / 16
-    assert f"{100 * outside:.0f} % of the weight of these rows goes to tokens outside of the window." in shown.reading
+    assert (
+        f"{100 * outside:.0f} % of the weight of the rows shown goes to tokens outside of the window." in shown.reading
+    )
     queries, _, found = read_matrix(shown.export_csv(), "attention weight")
     assert queries == [f"w{index}" for index in range(40, 56)]
     np.testing.assert_allclose(found, weights[0, 1, 40:56, 40:56], rtol=1e-3, atol=1e-6)

@@ -1,5 +1,6 @@
 """Every view in Chromium: a drawn value, the keyboard alone, its words and table, its address and its exports."""
 
+import dataclasses
 import json
 import re
 from io import BytesIO
@@ -76,6 +77,12 @@ def data():
 @pytest.fixture(scope="module")
 def result(folder, data):
     return hs.save(data, folder / "result.html")
+
+
+@pytest.fixture(scope="module")
+def short(folder):
+    """A text of fewer tokens than a head has value dimensions."""
+    return hs.save(hs.capture(tiny("bert"), PAIR), folder / "short.html")
 
 
 @pytest.fixture(scope="module")
@@ -238,6 +245,35 @@ class TestDrawnValues:
             assert first == [cell or "–" for cell in table["rows"][0]]
             assert place.locator("tbody tr").count() == len(table["rows"])
         assert shown.export("Vectors (SVG)") == kept.draw(facts["figures"][0]["name"])
+
+
+class TestNothingToSee:
+    WHY = "5 tokens, rank 5: all of this attention reaches the output, so effective attention is the same as raw"
+
+    def test_maps_that_are_the_same_are_one_picture_and_a_sentence(self, shown, short):
+        shown.open(short, view="compare", layer=1, head=2)
+        assert f"There is no difference between effective and raw in this head. {self.WHY}" in shown.reading
+        labels = shown.page.evaluate(f"({LABELS})().map(canvas => canvas.ariaLabel)")
+        assert labels == ["Attention map of raw", "Attention map of norm"]
+
+    @pytest.mark.parametrize("state", [{"lens": "effective"}, {"lens": "raw", "scalar": "share"}])
+    def test_a_grid_says_why_all_attention_is_effective(self, shown, short, state):
+        shown.open(short, view="grid", **state)
+        assert self.WHY in shown.reading
+
+    def test_a_model_beside_itself_has_no_difference(self, shown, folder, models):
+        raw = models[0].maps["raw"]
+        shown.open(hs.save({"one": raw, "again": raw}, folder / "same.html"), view="models", layer=1, head=1)
+        assert "Cosine 1; all 8 heads tie. There is no difference between one and again in this head." in shown.reading
+        assert not shown.page.locator("canvas[aria-label='Attention map of again − one']").is_visible()
+
+    def test_a_map_that_is_pale_beside_another_says_what_shows_it(self, shown, folder):
+        maps = hs.view(hs.capture(tiny("bert"), TEXT), "raw")
+        faint = dataclasses.replace(maps, parts=[0.05 * part for part in maps.parts], lens="effective")
+        path = hs.save([maps, faint], folder / "faint.html")
+        shown.open(path, view="compare", layer=1, head=1)
+        assert "On one scale effective is pale; C gives each map its own." in shown.reading
+        assert "pale" not in shown.press("c").reading
 
 
 class TestResults:

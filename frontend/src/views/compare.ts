@@ -20,6 +20,9 @@ export function sameMaps(first: MapData, second: MapData): boolean {
   return true;
 }
 
+/** A picture whose colors end below this share of the common scale looks empty. */
+const PALE = 0.2;
+
 class Compare implements OpenView {
   private readonly pictures: Panels;
   private panels: Panel[] = [];
@@ -104,9 +107,23 @@ class Compare implements OpenView {
     const name = `L${viewer.state.layer}H${viewer.state.head}`;
     const chosen = this.panels.find((panel) => panel.name === viewer.state.lens) ?? this.panels[0];
     if (!chosen) return "";
-    const hidden = readHidden(chosen.map, chosen.name);
-    if (!difference || difference.instead) return [`${name}: ${difference?.instead ?? this.readMissing()}`, hidden].filter(Boolean).join(" ");
-    return [`${name}: ${readDifference(difference)}`, readShare(viewer), hidden].filter(Boolean).join(" ");
+    const hidden = readHidden(chosen.map, { name: chosen.name });
+    if (!difference) return [`${name}: ${this.readMissing()}`, hidden].filter(Boolean).join(" ");
+    const main = difference.instead ? [difference.instead, this.readSame()] : [readDifference(difference), readShare(viewer), this.readPale()];
+    return [`${name}: ${main[0]}`, ...main.slice(1), hidden].filter(Boolean).join(" ");
+  }
+
+  /** Why two lenses have one map here. */
+  private readSame(): string {
+    const [lens] = differencePair(this.viewer);
+    return this.panels.find((panel) => panel.name === lens)?.instead ?? "";
+  }
+
+  /** Which pictures are nearly empty on the common scale, and what shows more of them. */
+  private readPale(): string {
+    const pale = this.panels.filter(({ name, instead, map, limit }) => name !== "difference" && !instead && derive(map.weights, map.rows, map.columns).limit < PALE * limit);
+    const names = joinWords(pale.map((panel) => panel.name));
+    return pale.length ? `On one scale ${names} ${pale.length > 1 ? "are" : "is"} pale; C gives each map its own.` : "";
   }
 
   /** Which lenses have no map of this head, and why. */

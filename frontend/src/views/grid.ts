@@ -32,7 +32,7 @@ export interface GridLayout {
 const GAP = 4;
 const LARGEST = 132;
 const LEGEND = 44;
-const READABLE = 56;
+const READABLE = 48; // pixels across, below which layers are rather scrolled
 const LINES = 8; // numbers of a head under the pointer
 
 /** Place heads in a width and, as far as they can still be read, a height. `order` lists [layer label, head label] where they follow each other; null: by layer. */
@@ -50,7 +50,7 @@ export function layoutGrid(
   const gap = columns > 20 ? 2 : GAP;
   const widest = Math.max(6, Math.min(LARGEST, (width - left) / columns - gap));
   const fitting = ((height - top) / layers.length - gap) / aspect; // so that all layers can be seen
-  const across = flowing || fitting < READABLE ? widest : Math.min(widest, fitting);
+  const across = flowing ? widest : Math.min(widest, Math.max(READABLE, fitting));
   const size: [number, number] = [across, Math.max(6, across * aspect)];
   const caption = flowing && across >= 30 ? 15 : 0;
   const cells = (order ?? layers.flatMap((layer) => heads.map((head) => [layer, head] as const))).map(([layer, head], index) => ({
@@ -445,7 +445,9 @@ class Grid implements OpenView {
     const scalar = this.scalar();
     const filtered = scalar && filterOf(viewer, scalar).kind !== "all" ? ` Shown: ${describeFilter(viewer, scalar)}` : "";
     const over = scalar ? ` ${scalar.classes ? "Letters" : "Numbers"}: ${longLabel(scalar, scalar.lens !== lens.name)}.${filtered}` : "";
-    return [`All ${all}: ${lens.quantity}.${over} Outlined: ${viewer.headName(state.layer, state.head)}; click or press Enter to open it.`, lens.note].filter(Boolean).join(" ");
+    const other = scalar?.lens ? sheet.lenses.find((each) => each.name === scalar.lens) : undefined;
+    const outlined = `Outlined: ${viewer.headName(state.layer, state.head)}; click or press Enter to open it.`;
+    return [`All ${all}: ${lens.quantity}.${over} ${outlined}`, lens.note || other?.note].filter(Boolean).join(" ");
   }
 
   destroy(): void {

@@ -426,7 +426,7 @@ class Head implements OpenView {
     const chosen = selectedUnits(viewer, side === "query" ? map.queries : map.keys);
     const { columns } = derive(this.weights, map.rows, map.columns);
     const main = chosen.length ? readChosen(map, this.weights, chosen, side, this.difference) : readMeans(map, columns, this.difference);
-    return [`${name}: ${main}`, readShare(viewer), readHidden(map)].filter(Boolean).join(" ");
+    return [`${name}: ${main}`, readShare(viewer), readHidden(map, { rows: side === "query" ? chosen : [] })].filter(Boolean).join(" ");
   }
 
   destroy(): void {

@@ -208,7 +208,7 @@ class Models implements OpenView {
     const name = `${viewer.headName(first.layer, first.head, first.lens)}, ${first.lens === second.lens ? first.lens : `${first.lens} and ${second.lens}`}`;
     const change = this.panels.find((panel) => panel.name === "difference");
     const read = change ? change.instead || readDifference(change) : "";
-    const hidden = this.panels.slice(0, 2).map((panel) => readHidden(panel.map, panel.name));
+    const hidden = this.panels.slice(0, 2).map((panel) => readHidden(panel.map, { name: panel.name }));
     return [`${name}: ${first.name} beside ${second.name}.`, this.why([first, second]), this.readCosine(first), read, ...hidden].filter(Boolean).join(" ");
   }
 
