@@ -43,13 +43,7 @@ export class Strip {
   constructor(private readonly viewer: Viewer, label: string) {
     this.canvas = makeCanvas(viewer, label);
     this.element.append(this.canvas);
-    this.element.addEventListener("scroll", () => this.hint());
-  }
-
-  /** The last line fades where more follow. */
-  private hint(): void {
-    const { scrollTop, clientHeight, scrollHeight } = this.element;
-    this.element.classList.toggle("hs-more", scrollTop + clientHeight < scrollHeight - 4);
+    this.element.addEventListener("scroll", () => hintMore(this.element));
   }
 
   /** Draw tokens with their weights; `selected` are outlined. */
@@ -63,7 +57,7 @@ export class Strip {
       this.boxes = layoutStrip(units.map((unit) => Math.max(12, probe.measureText(shown(unit)).width + 2 * PAD)), width);
     }
     const context = fitCanvas(this.canvas, width, LINE * ((this.boxes.at(-1)?.line ?? 0) + 1));
-    if (fresh) this.hint();
+    if (fresh) hintMore(this.element);
     const table = this.viewer.colors(signed);
     const { palette } = this.viewer;
     context.font = `13px ${FONT}`;
@@ -99,6 +93,12 @@ export class Strip {
     const [top, { scrollTop, clientHeight }] = [box.line * LINE, this.element];
     if (top < scrollTop || top + LINE > scrollTop + clientHeight) this.element.scrollTop = top - clientHeight / 2;
   }
+}
+
+/** Let the last line of what scrolls fade where more follow. */
+export function hintMore(element: HTMLElement): void {
+  const { scrollTop, clientHeight, scrollHeight } = element;
+  element.classList.toggle("hs-more", scrollTop + clientHeight < scrollHeight - 4);
 }
 
 function shown(unit: Unit): string {

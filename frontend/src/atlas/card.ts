@@ -3,7 +3,7 @@ import { fitCanvas, fitText, FONT, pixelRatio, tableIndex, weightsImage } from "
 import { type ColorTable, type Palette, textOn } from "../colors";
 import { make, setAttributes } from "../dom";
 import { formatNumber, formatPercent, quote } from "../format";
-import { type Box, layoutStrip } from "../strip";
+import { type Box, hintMore, layoutStrip } from "../strip";
 import type { Svg } from "../svg";
 import { type Link, linksOf, listLinks, pictureLimit, pool, shadeLimit, spread } from "./rows";
 import type { AtlasExample, AtlasLens } from "./types";
@@ -53,6 +53,7 @@ export class Card {
     this.element.append(title, make("div", "hs-card-body", {}, this.frame, this.picture), this.reading);
     this.text.setAttribute("aria-label", `Example ${example.id}, arrow keys choose a token: ${this.shown.text.join(" ")}`);
     setAttributes(this.picture, { "aria-label": `Map of example ${example.id}`, title: "The map: rows attend to columns" });
+    this.frame.addEventListener("scroll", () => hintMore(this.frame));
     this.text.addEventListener("pointermove", (event) => events.hover(this.hit(event)));
     this.text.addEventListener("pointerleave", () => events.hover(-1));
     this.text.addEventListener("click", (event) => events.choose(this.hit(event)));
@@ -71,8 +72,9 @@ export class Card {
     const { shown } = this;
     const weights = this.shade(look, token);
     const limit = shadeLimit(weights, shown.special);
-    this.layout(shown.text, Math.max(160, width - PICTURE - GAP));
+    const fresh = this.layout(shown.text, Math.max(160, width - PICTURE - GAP));
     this.drawText(shown.text, weights, limit, lens.signed, look, token);
+    if (fresh) hintMore(this.frame);
     this.drawPicture(look, lens.signed);
     setAttributes(this.reading, { role: token < 0 ? null : "status" });
     this.reading.textContent = !map ? "This map is not a number." : token < 0 ? this.describe(look, limit) : this.read(look, token);
@@ -128,12 +130,14 @@ export class Card {
     return spread(linksOf(this.links, token, look.side), look.side, this.tokens);
   }
 
-  private layout(tokens: readonly string[], width: number): void {
-    if (width === this.width) return;
+  /** Break the text into lines of a width; false where that was done already. */
+  private layout(tokens: readonly string[], width: number): boolean {
+    if (width === this.width) return false;
     this.width = width;
     const context = this.text.getContext("2d")!;
     context.font = `13px ${FONT}`;
     this.boxes = layoutStrip(tokens.map((token) => Math.max(10, context.measureText(visible(token)).width + 2 * PAD)), width, 2);
+    return true;
   }
 
   private drawText(tokens: readonly string[], weights: Float32Array, limit: number, signed: boolean, look: CardLook, token: number): void {
