@@ -38,9 +38,10 @@ export function whyNotCompared(header: Header, first: number, second: number, le
 
 /** A sentence about how the tokens of two sheets differ. */
 export function differentTokens(first: Sheet, second: Sheet): string {
-  const counts = [first, second].map((sheet) => sheet.queries.text.length);
+  const alike = equal(first.queries.text, second.queries.text); // then the keys differ
+  const counts = [first, second].map((sheet) => (alike ? (sheet.keys ?? sheet.queries) : sheet.queries).text.length);
   const numbers = counts[0] === counts[1] ? `both have ${counts[0]}, but not the same` : `${counts[0]} and ${counts[1]}`;
-  return `The two have different tokens (${numbers}), so a cell of one map has no counterpart in the other.`;
+  return `The two have different ${alike ? "keys" : "tokens"} (${numbers}), so a cell of one map has no counterpart in the other.`;
 }
 
 function shape(sheet: Sheet): string {

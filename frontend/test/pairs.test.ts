@@ -35,6 +35,7 @@ describe("comparisons", () => {
     assert.equal(why(makeSheet()), null);
     assert.ok(why(makeSheet({ heads: [0, 1] }))?.includes("2 × 1 and 2 × 2"));
     assert.ok(why(makeSheet({ queries: other }))?.includes("different tokens (2 and 3)"));
+    assert.ok(why(makeSheet({ keys: other }))?.includes("different keys (2 and 3), so"));
     assert.ok(why(makeSheet({ lensNames: ["flow"] }))?.includes("no lens in common"));
     assert.ok(why(makeSheet({ lensNames: ["raw", "norm"] }), "norm")?.includes("lens norm"));
     assert.ok(whyNotCompared(makeHeader(makeSheet(), makeSheet()), 1, 1, "raw")?.includes("same sheet"));
