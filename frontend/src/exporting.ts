@@ -6,6 +6,8 @@ import type { OpenView, Table, Viewer } from "./types";
 
 const EXPORT_RATIO = 2;
 const [WORDS, LINE] = [`12px ${FONT}`, 16];
+/** Words of a view that are no part of its picture. */
+const CONTROLS = ".hs-tools, .hs-tip, .hs-hidden, .hs-button:not(:has(.hs-badge))";
 
 /** Give a file to the browser's downloads. */
 export function download(name: string, content: Blob): void {
@@ -50,7 +52,7 @@ export async function copyText(text: string): Promise<boolean> {
   }
 }
 
-/** All canvases of a view at twice their size, where they are on the screen, below a title. */
+/** All canvases and words of a view at twice their size, where they are on the screen, below a title. */
 export async function toPng(viewer: Viewer, view: OpenView, element: HTMLElement, drawn: () => Promise<void>): Promise<Blob> {
   try {
     forceRatio(EXPORT_RATIO);
@@ -113,5 +115,30 @@ function combineCanvases(viewer: Viewer, view: OpenView, element: HTMLElement): 
     if (box.width && box.height)
       context.drawImage(canvas, box.left - frame.left + margin, box.top - frame.top + top, box.width, box.height);
   }
+  context.translate(margin - frame.left, top - frame.top);
+  drawWords(context, element);
   return picture;
+}
+
+/** Draw titles, notes and legends where they are on the screen, word by word, as the browser broke their lines. */
+function drawWords(context: CanvasRenderingContext2D, element: HTMLElement): void {
+  for (const box of element.querySelectorAll(".hs-instead, .hs-badge")) {
+    const { left, top, width, height } = box.getBoundingClientRect();
+    context.fillStyle = getComputedStyle(box).backgroundColor;
+    context.fillRect(left, top, width, height);
+  }
+  context.textBaseline = "middle";
+  const [texts, range] = [document.createTreeWalker(element, NodeFilter.SHOW_TEXT), document.createRange()];
+  while (texts.nextNode()) {
+    const text = texts.currentNode as Text;
+    if (text.parentElement!.closest(CONTROLS)) continue;
+    const { color, fontSize, fontWeight } = getComputedStyle(text.parentElement!);
+    [context.fillStyle, context.font] = [color, `${fontWeight} ${fontSize} ${FONT}`];
+    for (const word of text.data.matchAll(/\S+/g)) {
+      range.setStart(text, word.index);
+      range.setEnd(text, word.index + word[0].length);
+      const box = range.getClientRects()[0]; // none where it is hidden
+      if (box) context.fillText(word[0], box.left, box.top + box.height / 2);
+    }
+  }
 }

@@ -543,6 +543,29 @@ def test_every_view_is_exported(open_view, view):
     assert not shown.problems
 
 
+WORDS = {
+    "compare": (".hs-panel-title", ["raw", "effective", "norm", "effective − raw"]),
+    "models": (".hs-panel-title", ["bert", "electra", "electra − bert"]),
+}
+
+
+@pytest.mark.parametrize("view", WORDS)
+def test_an_exported_picture_names_its_panels(open_view, view):
+    shown = open_view(view)
+    selector, names = WORDS[view]
+    titles = [title for title in shown.page.locator(selector).all() if title.is_visible()]
+    assert [title.inner_text() for title in titles] == names
+    frame = shown.page.locator(".hs-view").bounding_box()
+    boxes = [title.bounding_box() for title in titles]
+    picture = imread(BytesIO(shown.export("Picture (PNG)")))[..., :3]
+    above = len(picture) - 2 * (16 + frame["height"])  # the title and the reading
+    for box in boxes:
+        left, top = 2 * (box["x"] - frame["x"] + 16), above + 2 * (box["y"] - frame["y"])
+        words = picture[int(top) : int(top + 2 * box["height"]), int(left) : int(left + 2 * box["width"])]
+        assert words.min() < 0.3
+        assert words.max() == 1
+
+
 @pytest.fixture(scope="module")
 def default(folder):
     trace = hs.capture(hs.load(), LONG)
