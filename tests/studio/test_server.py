@@ -12,6 +12,7 @@ import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
 
 import psutil
 import pytest
@@ -406,7 +407,8 @@ def test_the_command_logs_no_token_and_ends_with_its_jobs_at_an_interrupt(folder
         "--model",
         str(folder / "model"),
     ]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    heed = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)  # a shell's job in the background ignores it
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=heed)
     printed = []
     while not (found := re.search(r"127\.0\.0\.1:(\d+)/\?token=(\S+)", "".join(printed))):
         printed.append(process.stdout.readline())
