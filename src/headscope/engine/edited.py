@@ -17,6 +17,7 @@ from headscope.core.errors import CaptureError, InputError
 from headscope.core.spec import to_spec
 from headscope.core.trace import Visible
 from headscope.effective.visibility import all_visible
+from headscope.engine.main_input import forward_parameters
 from headscope.engine.model import Model, check_model
 from headscope.engine.recording.interface import (
     computes_attention,
@@ -101,7 +102,8 @@ def _running(model: Model, edits: Sequence[Edit]) -> Iterator[Model]:
     sites, modules = find_sites(model), find_attention_modules(model)
     for edit in edits:
         edit.check_sites(list(dict.fromkeys(sites.find(name) for name in modules.values())))
-    editor = _Editor(model.network, sites.find, edits, modules, _number_layers(model.network, sites.find, modules))
+    numbers = _number_layers(model.network, sites.find, modules)
+    editor = _Editor(model.network, sites.find, lambda site: sites.sides_of(site)[0], edits, modules, numbers)
     with edit_interface(model.network, editor), ExitStack() as stack:
         for handle in editor.register_hooks():
             stack.enter_context(handle)
@@ -155,7 +157,7 @@ class _Pass(threading.local):
         self.calls = Counter[str]()  # attention calls so far, at each site
         self.heads: dict[str, dict[int, int]] = {}  # the number of heads of each layer so far, at each site
         self.own: Visible | None = None  # which keys the queries of the last self-attention saw
-        self.real: Tensor | None = None  # which tokens are not padding, as the outermost module was told
+        self.real: Mapping[str | None, Tensor] = {}  # which tokens of each side are not padding, where that was said
         self.began = True  # whether no attention was computed since a module was called
         # masks of this pass, kept alive so that no id is reused, what they let be seen, and by which rows, None for all
         self.masks: dict[Any, tuple[Any, Visible, Tensor | None]] = {}
@@ -173,6 +175,7 @@ class _Editor:
 
     network: Any
     find_site: Callable[[str], str]  # from a module's name
+    find_side: Callable[[str], str | None]  # whose tokens ask at a site: source, target, or neither
     edits: Sequence[Edit]
     names: dict[int, str]  # attention modules, by identity
     layer_numbers: dict[str, int]  # layers of attention modules that have one each, by name
@@ -230,7 +233,7 @@ class _Editor:
         """Return which keys each query sees, and which queries see any; layers with the same mask share the tensors."""
         key = site, id(call.mask), call.attention.shape, call.attention.device
         if key not in self.current.masks:
-            visible = _visible(call, site, self.current.real)
+            visible = _visible(call, site, self.current.real.get(self.find_side(site)))
             seeing = None if call.mask is None else visible.any(-1)[:, None, :, None]
             self.current.masks[key] = call.mask, visible, seeing
         return self.current.masks[key][1:]
@@ -275,8 +278,7 @@ class _Editor:
             self.current.calls.clear()
             self.current.masks.clear()
             self.current.own = None
-            mask = arguments.get("attention_mask")
-            self.current.real = mask.bool() if isinstance(mask, Tensor) and mask.ndim == 2 else None
+            self.current.real = _find_real(module, arguments)
         running.append(module)
         self.current.began = True
 
@@ -319,6 +321,16 @@ def _apply(edit: Edit, heads: LayerHeads, seeing: Bool[Tensor, "batch 1 query 1"
     if seeing is not None:
         context = torch.where(seeing, context, heads.context)
     return replace(heads, context=context, product=heads.context if heads.product is None else heads.product)
+
+
+def _find_real(module: Any, arguments: Mapping[str, Any]) -> dict[str | None, Tensor]:
+    """Return which tokens of source and target are not padding, where the call of a module says it.
+
+    Of a module that has no mask for a decoder, such as a decoder called by itself, `attention_mask` is its own.
+    """
+    target = "decoder_attention_mask" if "decoder_attention_mask" in forward_parameters(module) else "attention_mask"
+    masks = {"source": arguments.get("attention_mask"), "target": arguments.get(target)}
+    return {side: mask.bool() for side, mask in masks.items() if isinstance(mask, Tensor) and mask.ndim == 2}
 
 
 def _visible(call: AttentionCall, site: str, real: Tensor | None = None) -> Visible:
