@@ -51,6 +51,8 @@ NO_ATTENTION = {
 
 
 RETURN_OTHERS = {
+    "granite_swa": "weights before the sink takes its share, which is taken from their sum over values",
+    "granitemoe_swa": "the same",
     "prophetnet": "scores before the softmax",
     "wavlm": "the mean over heads, repeated",
 }

@@ -11,6 +11,7 @@ from headscope.core.errors import CaptureError
 from headscope.engine.capture import capture, record_calls
 from headscope.engine.load import load
 from headscope.engine.recording.follow import Follower, count_heads, is_followed
+from headscope.engine.recording.interface import _give_to_sink
 from headscope.engine.recording.recorder import check_recording
 from tests.models import KINDS, SIZE, SMALL, VOCAB, batch, network, text, tiny, tokenizer
 
@@ -365,3 +366,35 @@ def test_a_model_without_attention_is_told_so():
     config = transformers.MambaConfig(vocab_size=len(VOCAB), hidden_size=16, num_hidden_layers=1, state_size=4)
     with pytest.raises(CaptureError, match=r"Nothing was captured: while this model of type 'mamba' ran, no softmax"):
         capture(load(transformers.MambaModel(config).eval(), tokenizer=tokenizer()), text(4))
+
+
+def test_products_that_are_modules_are_followed():
+    model = load(built("squeezebert", embedding_size=32), tokenizer=tokenizer())
+    read = dict(tokenizer()([text(6), text(9)], padding=True, return_tensors="pt"))
+    trace = capture(model, read)
+    with torch.no_grad():
+        layer = model.network.encoder.layers[0].attention
+        states = model.network.embeddings(read["input_ids"]).transpose(1, 2)
+        split = [torch.unflatten(part(states), 1, (4, 8)).mT for part in (layer.query, layer.key, layer.value)]
+        scores = (split[0] @ split[1].mT / 8**0.5).masked_fill(~trace.keys.real[:, None, None], -torch.inf)
+    real = trace.queries.real[:, None, :, None]
+    torch.testing.assert_close(trace.attention[0] * real, scores.softmax(-1) * real)
+    torch.testing.assert_close(trace.values[0] * real, split[2] * real)
+
+
+def test_the_share_of_a_sink_is_taken_from_the_weights():
+    """GraniteSWA scales what the weights add up to; a logit of its own in the softmax is the same."""
+    torch.manual_seed(0)
+    scores, values, sinks = torch.randn(2, 4, 6, 6), torch.randn(2, 2, 6, 8), torch.randn(4)[:, None, None]
+    expected = torch.cat([scores, sinks.expand(2, 4, 6, 1)], -1).softmax(-1)[..., :-1]
+    context = expected @ values.repeat_interleave(2, 1)
+    torch.testing.assert_close(_give_to_sink(scores.softmax(-1), values, context), expected)
+    assert _give_to_sink(expected, values, context) is expected  # where the weights say it
+
+
+def test_a_model_that_scales_by_a_sink_is_captured_with_gradients():
+    model = load(built("granite_swa", intermediate_size=32, num_key_value_heads=2), tokenizer=tokenizer())
+    trace = capture(model, text(6), target=lambda output: output.last_hidden_state[:, -1].sum(-1))
+    assert (trace.attention[0].sum(-1) < 0.99).all()
+    torch.testing.assert_close(trace.attention[0] @ trace.values[0], trace.context[0])
+    assert trace.gradient[0].any()

@@ -9,7 +9,7 @@ from headscope.engine.capture import by_layer, capture
 from headscope.engine.edited import _visible, edited
 from headscope.engine.load import load
 from headscope.engine.recording.recorder import AttentionCall
-from headscope.engine.recording.sites import _label_cross, find_sites
+from headscope.engine.recording.sites import _label_cross, _nearest, find_sites
 from tests.engine.test_edited import Noting
 from tests.models import GQA, SIZE, SMALL, network, text, tiny, tokenizer
 
@@ -228,3 +228,12 @@ def test_a_query_of_cross_attention_is_not_the_key_of_its_number(site, second):
     attention, values = torch.tensor([[[[1.0, 0.0]] * 2]]), torch.ones(1, 1, 2, 3)
     call = AttentionCall("layer", attention, values, attention @ values, mask)
     assert _visible(call, site).any(-1).tolist() == [[True, second]]
+
+
+def test_layers_beside_the_word_embeddings_are_the_main_site_before_deeper_ones():
+    """Evolla's resampler of proteins has more modules than the layers that read the text."""
+    assert _nearest("embed_tokens", {("protein", "resampler", "layers"): 6, ("layers", "self_attn"): 2}) == (
+        "layers",
+        "self_attn",
+    )
+    assert _nearest("", {("stages", "blocks", "attn"): 6, ("head", "attn"): 1}) == ("stages", "blocks", "attn")

@@ -75,21 +75,32 @@ def is_followed(module_class: Any) -> bool:
 
 
 def _list_codes(module_class: Any) -> Iterator[CodeType]:
-    """Yield the code of a class's methods, and of the functions of its file that they name."""
+    """Yield the code of a class's methods, of the functions of its file that they name, and of products as modules."""
     for base in module_class.__mro__:
         if base.__module__ in ("torch.nn.modules.module", "builtins"):
             continue
         methods = [unwrap(getattr(method, "__func__", method)) for method in vars(base).values()]
         for method in filter(isfunction, methods):
+            named = [method.__globals__.get(name) for name in method.__code__.co_names]
             if method.__name__ == "__init__":
+                yield from (part.forward.__code__ for part in named if _is_product(part))
                 continue
             yield method.__code__
-            named = (method.__globals__.get(name) for name in method.__code__.co_names)
             yield from (function.__code__ for function in map(_unwrap_function, named) if function is not None)
 
 
 def _unwrap_function(named: Any) -> FunctionType | None:
     return unwrap(named) if isfunction(named) else None
+
+
+def _is_product(part: Any) -> bool:
+    """Return True for a class of modules that do nothing but multiply (SqueezeBERT)."""
+    forward = getattr(part, "forward", None) if isinstance(part, type) else None
+    return (
+        isfunction(forward)
+        and set(forward.__code__.co_names) - {"torch"} <= PRODUCTS
+        and any(name in PRODUCTS for name in forward.__code__.co_names)
+    )
 
 
 def _multiplies(code: CodeType) -> bool:

@@ -153,7 +153,9 @@ def _count_shared(left: ModulePath, right: ModulePath) -> int:
 def _nearest(name: str, sites: Mapping[ModulePath, int]) -> ModulePath:
     """Return the site whose name begins most like a given one; of several that of most layers, then the least deep.
 
-    `sites` has the number of modules of each.
+    `sites` has the number of modules of each. Beside a layer that is known, the least deep comes first: what is deeper
+    is inside of another tower (Evolla's encoder of proteins).
     """
     path = _remove_numbers(name)
-    return max(sites, key=lambda site: (_count_shared(path, site), sites[site], -len(site)))
+    depth = len if name else lambda _: 0
+    return max(sites, key=lambda site: (_count_shared(path, site), -depth(site), sites[site], -len(site)))
