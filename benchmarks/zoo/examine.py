@@ -372,7 +372,7 @@ def _try_prune(specimen: Specimen, trace: Trace) -> Cell:
     """Prune one head: the output equals that of the whole model without the head."""
     model = load(specimen.network, tokenizer=_find_tokenizer(specimen.network))
     head = _name_head(model, trace)
-    smaller = prune(model, [head])
+    smaller = prune(model, [head], example=specimen.inputs)
     with edited(model, f"zero_heads:heads={head}"):
         expected = run(specimen.network, specimen.inputs)
     found = difference(expected, run(smaller.network, specimen.inputs), _list_masks(specimen))
@@ -395,11 +395,16 @@ def _try_generate(specimen: Specimen) -> Cell:
         return Cell("none", "has no class that generates")
     if hasattr(config, "is_decoder") and not config.is_encoder_decoder:
         config = type(config).from_dict({**config.to_dict(), "is_decoder": True})
+    if hasattr(getattr(config, "decoder", None), "is_decoder"):  # as from_encoder_decoder_configs does
+        config = copy.deepcopy(config)
+        config.decoder.is_decoder = config.decoder.add_cross_attention = True
     try:
         network = make_network(architecture, config)
     except Exception as error:
         return Cell("none", f"{architecture.__name__} is not built: {str(error)[:100]}")
     network.generation_config.forced_eos_token_id = None  # which is among those that are suppressed
+    if config.is_encoder_decoder and getattr(config, "decoder_start_token_id", None) is None:
+        network.config.decoder_start_token_id = SPECIAL  # which checkpoints have
     model = load(network, tokenizer=tokenizer())
     words = range(SPECIAL, len(model.tokenizer))
     rest = [number for number in range(_count_ids(config, len(model.tokenizer))) if number not in words]

@@ -9,6 +9,7 @@ from torch.nn import functional
 
 from headscope.core.errors import CaptureError
 from headscope.engine.capture import capture, record_calls
+from headscope.engine.edited import edited
 from headscope.engine.load import load
 from headscope.engine.recording.follow import Follower, count_heads, is_followed
 from headscope.engine.recording.interface import _give_to_sink
@@ -398,3 +399,25 @@ def test_a_model_that_scales_by_a_sink_is_captured_with_gradients():
     assert (trace.attention[0].sum(-1) < 0.99).all()
     torch.testing.assert_close(trace.attention[0] @ trace.values[0], trace.context[0])
     assert trace.gradient[0].any()
+
+
+def big_bird():
+    return load(built("big_bird", num_hidden_layers=2), tokenizer=tokenizer())
+
+
+def test_a_model_that_replaces_its_attention_modules_while_it_runs_is_captured():
+    """BigBird reads short texts with full attention, from the first on."""
+    trace = capture(big_bird(), text(5))
+    assert len(trace.attention) == 2
+    torch.testing.assert_close(trace.attention[0] @ trace.values[0], trace.context[0])
+
+
+def test_an_edit_of_modules_that_were_replaced_says_so_and_works_the_second_time():
+    model = big_bird()
+    inputs = dict(tokenizer()(text(5), return_tensors="pt"))
+    said = r"'big_bird' replaced its attention modules .* Enter hs\.edited again"
+    with pytest.raises(CaptureError, match=said), edited(model, "zero_heads:heads=L0H0"):
+        model.network(**inputs)
+    plain = model.network(**inputs).last_hidden_state
+    with edited(model, "zero_heads:heads=L0H0"):
+        assert not torch.equal(model.network(**inputs).last_hidden_state, plain)

@@ -81,7 +81,7 @@ def _list_codes(module_class: Any) -> Iterator[CodeType]:
             continue
         methods = [unwrap(getattr(method, "__func__", method)) for method in vars(base).values()]
         for method in filter(isfunction, methods):
-            named = [method.__globals__.get(name) for name in method.__code__.co_names]
+            named: list[Any] = [method.__globals__.get(name) for name in method.__code__.co_names]
             if method.__name__ == "__init__":
                 yield from (part.forward.__code__ for part in named if _is_product(part))
                 continue

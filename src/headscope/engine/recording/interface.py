@@ -434,6 +434,8 @@ def _take_followed(module: Any, recorder: Recorder | None, editors: list[Editor]
     """Record and edit what a module computed without the interface."""
     if recorder is not None:
         recorder.followed[call.name] += 1
+    if (kept_heads := find_kept_heads(module)) is not None:
+        call = restore_heads(call, kept_heads, keeps_graph=recorder is not None and recorder.keeps_graph)
     return _record_and_edit(module, recorder, editors, call)
 
 

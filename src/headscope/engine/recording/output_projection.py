@@ -17,6 +17,7 @@ from torch import Tensor, nn
 
 from headscope.core.errors import CaptureError
 from headscope.engine.model import Model
+from headscope.engine.pruning.cut_layers import expand_matrix
 from headscope.engine.pruning.kept_heads import find_kept_heads
 from headscope.engine.recording.recorder import AttentionCall, Recorder
 
@@ -91,7 +92,7 @@ def output_slices(
     if weight.ndim == 3:  # XLNet: hidden × head × value
         slices = weight.permute(1, 2, 0)
     else:
-        matrix = _input_by_output(layer, weight)
+        matrix = expand_matrix(layer, _input_by_output(layer, weight))
         slices = _split_heads(matrix, head_count, model, module)
     return slices if list(heads) == list(range(head_count)) else slices[torch.tensor(heads, device=slices.device)]
 
@@ -102,7 +103,7 @@ def _split_heads(
     """Return the part of each head; that of a pruned head is zero."""
     attention = _follow(model.network, module.split("."))
     kept_heads = find_kept_heads(attention)
-    if kept_heads is None:
+    if kept_heads is None or kept_heads.in_place:
         return matrix.reshape(head_count, -1, matrix.shape[-1])
     assert model.family.head_weights is not None
     size = getattr(attention, model.family.head_weights.size)
@@ -154,4 +155,4 @@ def _input_by_output(layer: Any, weight: Tensor) -> Float[Tensor, "input output"
 
 
 def _is_conv1d(layer: Any) -> bool:
-    return type(layer).__name__ == "Conv1D"  # GPT-2, weight: input × output
+    return type(layer).__name__ == "Conv1D"  # GPT-2, also without some heads; weight: input × output

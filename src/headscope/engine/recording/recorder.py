@@ -81,6 +81,7 @@ class Recorder:
     on_context: Callable[[AttentionCall], None] | None = None  # called with each call at whatever site
     marks_forwards: bool = False  # whether hooks reset `running` when a module is called
     keeps_graph: bool = False  # whether a gradient will be asked for
+    reads_pictures: bool = False
     calls: list[AttentionCall] = field(default_factory=list)
     graph: list[Tensor] = field(default_factory=list)  # the attention of `calls`, as the model goes on with it
     gradients: list[Tensor] = field(default_factory=list)  # of a target, with respect to `graph`
@@ -105,9 +106,12 @@ class Recorder:
         if self.find_site(call.name) != self.site:
             return
         if call.name == self.running:
+            single = (
+                "If that is once for each image, give a single one; otherwise this" if self.reads_pictures else "This"
+            )
             raise CaptureError(
                 f"{call.name} computes attention several times in one call, and a trace holds one map for each layer. "
-                "If that is once for each image, give a single one; otherwise this site cannot be captured."
+                f"{single} site cannot be captured."
             )
         self.running = call.name if self.marks_forwards else ""
         attention, context = _detach(call.attention), _detach(call.context)
