@@ -254,7 +254,7 @@ def _generate(
             input_ids=prompt_ids, attention_mask=prompt_mask, generation_config=plan.settings, **plan.options
         )
         ids = result.sequences
-        _check_read(network, arguments.get("decoder_input_ids" if writes_another else "input_ids"), ids)
+        _check_steps(network, steps, ids)
         network(**_next_arguments(arguments, ids, len(steps), writes_another=writes_another))
     if steps[-1][0].attention.shape[2] == ids.shape[1] > 1:  # without a cache, each step reads all tokens again
         steps = steps[-1:]
@@ -274,12 +274,14 @@ def _generate(
     return recorder, ids, torch.cat([before, real], dim=1), start
 
 
-def _check_read(network: Any, last: Tensor | None, ids: Int[Tensor, "batch token"]) -> None:
-    """Raise CaptureError if the last step read more tokens than there were: XLM reads a placeholder after them."""
-    if last is not None and last.shape[1] >= ids.shape[1]:
+def _check_steps(network: Any, steps: Sequence[Sequence["_Step"]], ids: Int[Tensor, "batch token"]) -> None:
+    """Raise CaptureError unless the steps read each token but the last once, or all of them again in each step."""
+    counts = [layers[0].attention.shape[2] for layers in steps]
+    if ids.shape[1] - 1 not in (sum(counts), counts[-1]):
         raise CaptureError(
-            f"While this model of type '{network.config.model_type}' generated a token after {ids.shape[1] - 1}, it "
-            f"read {last.shape[1]}: it adds tokens of its own, and headscope would name them wrongly."
+            f"While this model of type '{network.config.model_type}' generated {ids.shape[1]} tokens it computed "
+            f"attention for {sum(counts)} before the last: it adds tokens of its own, and headscope would name them "
+            "wrongly."
         )
 
 

@@ -7,7 +7,7 @@ import torch
 import transformers
 from torch.nn import functional
 
-from headscope.core.errors import CaptureError
+from headscope.core.errors import CaptureError, DataWarning
 from headscope.engine.capture import capture, record_calls
 from headscope.engine.edited import edited
 from headscope.engine.load import load
@@ -209,14 +209,19 @@ def test_unidirectional_xlnet_sees_no_later_key():
     assert torch.equal(trace.visible[1][0], torch.ones(8, 8, dtype=torch.bool).tril())
 
 
-def test_two_streams_of_xlnet_are_two_maps_a_layer_and_refused():
+def test_two_streams_of_xlnet_are_two_sites():
     ids = torch.tensor([[2, 7, 8, 9, 3]])
     hidden = torch.ones(1, 5, 5).triu()  # nobody sees itself or what comes later
     target = torch.zeros(1, 1, 5)
     target[0, 0, 3] = 1
-    model = load(network("xlnet"), tokenizer=tokenizer())
-    with pytest.raises(CaptureError, match=r"layer\.0\.rel_attn computes attention several times in one call"):
-        capture(model, {"input_ids": ids, "perm_mask": hidden, "target_mapping": target})
+    model, inputs = fresh("xlnet"), {"input_ids": ids, "perm_mask": hidden, "target_mapping": target}
+    with pytest.warns(DataWarning, match=r"layer\.\*\.rel_attn computes attention in several places"):
+        content = capture(model, inputs)
+    queries = capture(model, inputs, site="self.2")
+    own = model.network(**inputs, output_attentions=True).attentions
+    for trace, stream in ((content, 0), (queries, 1)):
+        torch.testing.assert_close(trace.attention[1], own[1][stream])
+        torch.testing.assert_close(trace.attention[1] @ trace.values[1], trace.context[1])
 
 
 def test_rotated_values_are_those_that_the_head_used():
@@ -421,3 +426,17 @@ def test_an_edit_of_modules_that_were_replaced_says_so_and_works_the_second_time
     plain = model.network(**inputs).last_hidden_state
     with edited(model, "zero_heads:heads=L0H0"):
         assert not torch.equal(model.network(**inputs).last_hidden_state, plain)
+
+
+class Kernels(torch.nn.Module):
+    """A convolution whose kernel a softmax made, as in ConvBERT."""
+
+    def forward(self, scores, values):
+        return values.mT @ torch.softmax(scores, dim=1)[..., :1]
+
+
+def test_a_softmax_over_a_kernel_is_no_attention():
+    calls = []
+    with Follower("kernels", 4, calls.append):
+        Kernels()(torch.randn(8, 9, 2), torch.randn(8, 9, 5))
+    assert calls == []

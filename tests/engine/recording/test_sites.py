@@ -180,10 +180,34 @@ def test_attention_computed_in_parts_does_not_count_as_layers():
     assert capture(model, pictures(2)).layers == (0, 1)
 
 
-def test_two_maps_of_one_layer_do_not_count_as_two_layers():
+def test_attention_that_one_call_computes_in_two_places_is_two_sites():
+    """Each head of DiffLlama weighs the values twice, once each half of them."""
     model = load(build("diffllama", **GQA), tokenizer=tokenizer())
-    with pytest.raises(CaptureError, match=r"self_attn computes attention several times in one call"):
-        capture(model, text(5))
+    with pytest.warns(DataWarning, match=r"layers\.\*\.self_attn computes attention in several places .*'self\.2' is"):
+        first = capture(model, text(5))
+    second = capture(model, text(5), site="self.2")
+    assert first.sites == second.sites == ("self", "self.2")
+    assert first.layers == second.layers == (0, 1)
+    assert first.keys.text == second.keys.text
+    assert torch.equal(first.attention[1], second.attention[1])
+    for trace in (first, second):
+        torch.testing.assert_close(trace.attention[1] @ trace.values[1], trace.context[1])
+    assert not torch.equal(first.values[1], second.values[1])
+
+
+def test_the_flows_of_text_and_layout_have_output_projections_of_their_own():
+    model = load(
+        build("lilt", **{**SMALL, **SIZE, "hidden_size": 48}, max_position_embeddings=64, pad_token_id=0),
+        tokenizer=tokenizer(),
+    )
+    with pytest.warns(DataWarning, match="several places"):
+        layout = capture(model, {"input_ids": IDS})
+    words = capture(model, {"input_ids": IDS}, site="self.2")
+    for trace, name in ((layout, "layout_output"), (words, "output")):
+        dense = model.network.encoder.layer[1].attention.get_submodule(name).dense
+        written = torch.einsum("bhqv,hvx->bqx", trace.context[1], trace.output[1])
+        read = trace.context[1].transpose(1, 2).flatten(2)
+        torch.testing.assert_close(written + dense.bias, dense(read).detach())
 
 
 def test_layers_of_different_sizes_are_an_error_unless_chosen():

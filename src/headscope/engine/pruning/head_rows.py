@@ -14,22 +14,22 @@ import torch
 from jaxtyping import Bool
 from torch import Tensor
 
+from headscope.engine.capture import record_calls
 from headscope.engine.model import Model, name_modules
 from headscope.engine.pruning.cut_layers import is_linear
-from headscope.engine.recording.interface import record_interface
 from headscope.engine.recording.output_projection import find_projection, has_projection, search_projections
-from headscope.engine.recording.recorder import AttentionCall, Recorder
+from headscope.engine.recording.recorder import AttentionCall, find_module
 from headscope.engine.recording.sites import find_sites
 
 
 @dataclass(frozen=True)
 class AttentionLayer:
-    """The attention of one layer: a call of a module."""
+    """The attention of one layer: a call of a module, which may compute attention in several places."""
 
     module: str
     heads: int
-    size: int  # of what a head writes
-    projection: str | None  # the layer that reads the heads side by side; None if something comes between
+    projections: list[tuple[str, int]] = field(default_factory=list)
+    """The layers that read the heads side by side, and what a head writes there; none if something comes between."""
 
 
 @dataclass
@@ -64,10 +64,10 @@ class HeadRows:
         unread: dict[str, Tensor] = {}
         for site, layers in self.layers.items():
             for number, layer in enumerate(layers):
-                if layer.projection is not None:
-                    gone = torch.tensor([(site, number, head) in removed for head in range(layer.heads)])
-                    columns = gone.repeat_interleave(layer.size)
-                    unread[layer.projection] = unread.get(layer.projection, columns) & columns  # ALBERT: by all layers
+                gone = torch.tensor([(site, number, head) in removed for head in range(layer.heads)])
+                for projection, size in layer.projections:
+                    columns = gone.repeat_interleave(size)
+                    unread[projection] = unread.get(projection, columns) & columns  # ALBERT: by all layers
         return {name: columns for name, columns in unread.items() if bool(columns.any())}
 
 
@@ -85,19 +85,24 @@ def find_head_rows(model: Model, inputs: Mapping[str, Any]) -> HeadRows:
         return leaf.clone()  # which the model may change in place
 
     def note(call: AttentionCall) -> None:
-        site = sites.find(call.name)
-        projection = _name_projection(model, names, call.name)
-        layer = AttentionLayer(call.name, call.attention.shape[1], call.context.shape[-1], projection)
-        found.layers[site].append(layer)
+        module = find_module(call.name)
+        layers = found.layers[sites.find(module)]
+        if module == call.name:
+            layers.append(AttentionLayer(module, call.attention.shape[1]))
+        if (projection := _name_projection(model, names, call.name)) is not None:
+            layers[-1].projections.append((projection, call.context.shape[-1]))
         if outputs and call.context.requires_grad:
-            _note_users(found, (site, len(found.layers[site]) - 1), call.context, outputs)
+            _note_users(found, (sites.find(module), len(layers) - 1), call.context, outputs)
 
-    with torch.random.fork_rng(), torch.no_grad():
-        recorder = Recorder(names, sites.find, "")
-        with record_interface(recorder), search_projections(model, recorder):
-            model.network(**inputs)
-    recorder = Recorder(names, sites.find, "", on_context=note)
-    with torch.random.fork_rng(), torch.enable_grad(), record_interface(recorder), ExitStack() as stack:
+    with (
+        torch.random.fork_rng(),
+        torch.no_grad(),
+        record_calls(model, "") as recorder,
+        search_projections(model, recorder),
+    ):
+        model.network(**inputs)
+    with torch.random.fork_rng(), torch.enable_grad(), record_calls(model, "") as recorder, ExitStack() as stack:
+        recorder.on_context = note
         for layer in filter(is_linear, names):
             stack.enter_context(layer.register_forward_hook(begin_graph))
         model.network(**inputs)

@@ -160,7 +160,10 @@ class Follower(TorchFunctionMode):
                 return _WRITTEN_OUT[name](*args, **options)
         result = function(*args, **options)
         if name == "softmax":
-            self._begin(args[0] if args else options["input"], result)
+            scores = args[0] if args else options["input"]
+            dim = args[1] if len(args) > 1 else options.get("dim", -1)
+            if dim in (-1, result.ndim - 1):  # over others a softmax mixes kernels (ConvBERT) or heads
+                self._begin(scores, result)
         elif name in PRODUCTS:
             return self._multiply(name, args, options, result)
         elif isinstance(result, Tensor) and (name in RESHAPING or name in SCALING):

@@ -9,12 +9,14 @@ edit, on the configs of its network. Another thread sees the config and the func
 """
 
 import inspect
+import sys
 import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar, copy_context
 from dataclasses import dataclass, replace
 from functools import cache, partial, wraps
+from types import FrameType
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import torch
@@ -386,7 +388,7 @@ def _attend(
     if attention is not weights and recorder is not None and recorder.keeps_graph:
         context = attention @ repeat_value_heads(value, attention.shape[1])
         output = context.transpose(1, 2).contiguous()
-    call = AttentionCall(name, attention, value, context, attention_mask)
+    call = AttentionCall(name, attention, value, context, attention_mask, line=_find_line(module))
     if (kept_heads := find_kept_heads(module)) is not None:
         call = restore_heads(call, kept_heads, keeps_graph=recorder is not None and recorder.keeps_graph)
     context = _record_and_edit(module, recorder, editors, call)
@@ -434,9 +436,20 @@ def _take_followed(module: Any, recorder: Recorder | None, editors: list[Editor]
     """Record and edit what a module computed without the interface."""
     if recorder is not None:
         recorder.followed[call.name] += 1
+        call = replace(call, line=_find_line(module))
     if (kept_heads := find_kept_heads(module)) is not None:
         call = restore_heads(call, kept_heads, keeps_graph=recorder is not None and recorder.keeps_graph)
     return _record_and_edit(module, recorder, editors, call)
+
+
+def _find_line(module: Any) -> int:
+    """Return which line of its forward a module has come to."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        if frame.f_code.co_name == "forward" and frame.f_locals.get("self") is module:
+            return frame.f_lineno
+        frame = frame.f_back
+    return 0
 
 
 def _find_forward_owner(module_class: type) -> type:

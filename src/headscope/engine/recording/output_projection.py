@@ -19,7 +19,7 @@ from headscope.core.errors import CaptureError
 from headscope.engine.model import Model
 from headscope.engine.pruning.cut_layers import expand_matrix
 from headscope.engine.pruning.kept_heads import find_kept_heads
-from headscope.engine.recording.recorder import AttentionCall, Recorder
+from headscope.engine.recording.recorder import AttentionCall, Recorder, find_module
 
 _found: WeakKeyDictionary[Any, dict[str, str | None]] = WeakKeyDictionary()
 """By network and name of an attention module: the name of its output projection, None if it has none."""
@@ -32,14 +32,19 @@ def search_projections(model: Model, recorder: Recorder) -> Iterator[None]:
 
     def note(call: AttentionCall) -> None:
         table.setdefault(call.name, None)
-        calls[:] = [call]
+        if calls and find_module(calls[0].name) != find_module(call.name):
+            calls.clear()
+        calls.append(call)
 
     def compare(layer: Any, args: tuple[Any, ...]) -> None:
-        if calls and args and isinstance(args[0], Tensor) and _is_context(args[0], calls[0].context):
-            module, name = calls[0].name, recorder.names[layer]
-            known = table[module]
-            if known is None or not name.startswith(f"{known}."):  # else a part of it, as of an adapter's layer
-                table[module] = name
+        if not args or not isinstance(args[0], Tensor):
+            return
+        for call in calls:
+            if _is_context(args[0], call.context):
+                module, name = call.name, recorder.names[layer]
+                known = table[module]
+                if known is None or not name.startswith(f"{known}."):  # else a part of it, as of an adapter's layer
+                    table[module] = name
 
     recorder.on_context = note
     with ExitStack() as stack:
@@ -101,7 +106,7 @@ def _split_heads(
     matrix: Float[Tensor, "input output"], head_count: int, model: Model, module: str
 ) -> Float[Tensor, "head value hidden"]:
     """Return the part of each head; that of a pruned head is zero."""
-    attention = _follow(model.network, module.split("."))
+    attention = _follow(model.network, find_module(module).split("."))
     kept_heads = find_kept_heads(attention)
     if kept_heads is None or kept_heads.in_place:
         return matrix.reshape(head_count, -1, matrix.shape[-1])
@@ -113,7 +118,7 @@ def _split_heads(
 def find_projection(model: Model, module: str) -> Any:
     """Return the output projection of an attention module: a layer, or a bare parameter (XLNet)."""
     # torch.compile's wrapper, `_orig_mod`, has the same submodules
-    path = [segment for segment in module.split(".") if segment != "_orig_mod"]
+    path = [segment for segment in find_module(module).split(".") if segment != "_orig_mod"]
     if model.family.projection is not None:
         for step in model.family.projection.split("/"):
             path = path[:-1] if step == ".." else [*path, step]
