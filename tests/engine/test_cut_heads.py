@@ -5,7 +5,7 @@ import torch
 import transformers
 
 import headscope as hs
-from headscope.core.errors import DataWarning, InputError
+from headscope.core.errors import CaptureError, DataWarning, InputError
 from headscope.core.lens import view
 from headscope.engine.capture import capture
 from headscope.engine.edited import edited
@@ -212,3 +212,12 @@ def test_quantised_weights_are_refused():
     rows = find_rows(tiny("bloom"), read_example(tiny("bloom"), None))
     with pytest.raises(InputError, match="a Linear of torch.float8_e4m3fn: it is quantised or has an adapter"):
         cut_heads.cut_heads(model, model, rows, {("self", 0, 1)}, "L0H1", {})
+
+
+def test_a_model_without_attention_is_told_so():
+    config = transformers.MambaConfig(**SIZE, hidden_size=32, num_hidden_layers=1, state_size=4)
+    model = load(transformers.MambaModel(config).eval(), tokenizer=tokenizer())
+    with pytest.raises(
+        CaptureError, match="Nothing was captured: .* Models of convolutions or recurrences have no att"
+    ):
+        prune(model, "L0H0")

@@ -4,7 +4,8 @@ import pytest
 import torch
 import transformers
 
-from headscope.core.errors import CaptureError, DataWarning, InputError
+from headscope.core.errors import CaptureError, DataWarning, InputError, NotCaptured
+from headscope.core.lens import view
 from headscope.engine.capture import by_layer, capture
 from headscope.engine.edited import _visible, edited
 from headscope.engine.load import load
@@ -261,3 +262,24 @@ def test_layers_beside_the_word_embeddings_are_the_main_site_before_deeper_ones(
         "self_attn",
     )
     assert _nearest("", {("stages", "blocks", "attn"): 6, ("head", "attn"): 1}) == ("stages", "blocks", "attn")
+
+
+def test_a_trace_names_the_modules_of_its_layers():
+    config = {
+        **SMALL,
+        **SIZE,
+        "num_key_value_heads": 2,
+        "head_dim": 8,
+        "num_hidden_layers": 4,
+        "num_experts": 2,
+        "num_experts_per_tok": 1,
+    }
+    linear = {"linear_num_key_heads": 2, "linear_num_value_heads": 2, "linear_key_head_dim": 8}
+    experts = {"linear_value_head_dim": 8, "moe_intermediate_size": 16, "shared_expert_intermediate_size": 16}
+    model = load(build("qwen3_next", **config, **linear, **experts), tokenizer=tokenizer())
+    trace = capture(model, text(5))
+    assert trace.modules == ("layers.3.self_attn",)  # the others are recurrent
+    assert capture(tiny("bert"), text(5), layers=[-1]).modules == ("encoder.layer.1.attention.self",)
+    gated = r"needs 'output', which this model does not have\. In layers\.3\.self_attn no linear layer reads .* a gate"
+    with pytest.raises(NotCaptured, match=gated):
+        view(trace, "norm")

@@ -18,7 +18,7 @@ from headscope.engine.capture import record_calls
 from headscope.engine.model import Model, name_modules
 from headscope.engine.pruning.cut_layers import is_linear
 from headscope.engine.recording.output_projection import find_projection, has_projection, search_projections
-from headscope.engine.recording.recorder import AttentionCall, find_module
+from headscope.engine.recording.recorder import AttentionCall, check_recording, find_module
 from headscope.engine.recording.sites import find_sites
 
 
@@ -101,6 +101,8 @@ def find_head_rows(model: Model, inputs: Mapping[str, Any]) -> HeadRows:
         search_projections(model, recorder),
     ):
         model.network(**inputs)
+    if not recorder.modules:
+        check_recording(model, recorder)  # which says that there is no attention
     with torch.random.fork_rng(), torch.enable_grad(), record_calls(model, "") as recorder, ExitStack() as stack:
         recorder.on_context = note
         for layer in filter(is_linear, names):

@@ -132,9 +132,16 @@ def find_projection(model: Model, module: str) -> Any:
             "first."
         )
     raise CaptureError(
+        f"{describe_lack(module)} Capture with keep=('attention', 'values'), and use a lens that needs no output "
+        "projection."
+    )
+
+
+def describe_lack(module: str) -> str:
+    """Return why an attention module has no output projection."""
+    return (
         f"In {module} no linear layer reads what the heads computed: something comes between, such as a gate or a "
-        "normalisation, so no part of the output belongs to one head. Capture with keep=('attention', 'values'), and "
-        "use a lens that needs no output projection."
+        "normalisation, so no part of the output belongs to one head."
     )
 
 
