@@ -21,6 +21,7 @@ from tests.models import KINDS, SIZE, SMALL, batch, network, tiny, tokenizer
 
 REFUSED = ("albert", "xlnet", "afmoe")
 CUT = [kind for kind in KINDS if kind not in PRUNABLE and kind not in (*REFUSED, "vit")]
+HALVES = {"layers": 2, "attention_heads": 4, "ffn_dim": 48}
 HEADS = ("L0H1", "L1H0", "L1H1")  # where two heads share a key-value head, both of them in layer 1
 
 
@@ -221,3 +222,16 @@ def test_a_model_without_attention_is_told_so():
         CaptureError, match="Nothing was captured: .* Models of convolutions or recurrences have no att"
     ):
         prune(model, "L0H0")
+
+
+def test_an_example_whose_padding_turns_out_differently_is_refused_and_says_so():
+    """Nothing tells which frames were padding, and edits leave its rows as they are."""
+    config = {"num_mel_bins": 8, "conv_channels": 16, "input_feat_per_channel": 8, "max_source_positions": 64}
+    sizes = {f"{half}_{name}": size for half in ("encoder", "decoder") for name, size in HALVES.items()}
+    model = built("speech_to_text", d_model=32, max_target_positions=64, **config, **sizes)
+    inputs = {"input_features": torch.randn(2, 64, 8), "decoder_input_ids": torch.full((2, 3), 5)}
+    mask = torch.ones(2, 64, dtype=torch.long)
+    mask[1, 40:] = 0
+    with pytest.raises(InputError, match="What becomes of padding may differ: give an example without any"):
+        prune(model, "encoder.L0H1", example={**inputs, "attention_mask": mask})
+    assert prune(model, "encoder.L0H1", example=inputs)

@@ -173,11 +173,13 @@ def _compare(model: Model, smaller: Model, spec: str, inputs: Mapping[str, Any],
     real = [mask.bool() for name, mask in inputs.items() if name.endswith("attention_mask") and mask is not None]
     difference = relative_difference(expected, found, real)
     if difference > (2e-2 if model.network.dtype in HALF else 1e-5):
+        padded = any(not bool(mask.all()) for mask in real)
+        example = " What becomes of padding may differ: give an example without any." if padded else ""
         together = f" They share keys and values with {_join(sharing)}: try to remove these, too." if sharing else ""
         raise InputError(
             f"Heads of this model of type '{model_type}' cannot be removed: without the weights that only they need, "
-            f"the outputs differ from those under zero_heads by {difference:.2g} of the largest output.{together} "
-            f"{SWITCH_OFF}"
+            f"the outputs differ from those under zero_heads by {difference:.2g} of the largest "
+            f"output.{together}{example} {SWITCH_OFF}"
         )
 
 
