@@ -41,7 +41,11 @@ def main() -> None:
     if options.docs:
         write_compact(options.docs, rows, "python -m benchmarks.zoo")
     header = ["category", "built", "attn", *(verb[:8] for verb in options.verbs)]
-    show("Kinds with attention on which a verb works / kinds on which it was tried", header, summarize(rows))
+    show(
+        "Kinds with attention on which a verb works / kinds on which it was tried",
+        header,
+        summarize(rows, options.verbs),
+    )
     for name, number in count(rows).items():
         print(f"{name:28} {number:5}")
 

@@ -57,7 +57,7 @@ def versions() -> dict[str, str]:
     return {"transformers": transformers.__version__, "torch": torch.__version__.partition("+")[0]}
 
 
-def summarize(outcomes: Sequence[Outcome]) -> list[list[str]]:
+def summarize(outcomes: Sequence[Outcome], verbs: Sequence[str] = VERBS) -> list[list[str]]:
     """Return the rows of the summary: for each category how many kinds have attention, and the share of each verb."""
     rows = []
     for category in (*CATEGORIES, "all"):
@@ -66,7 +66,7 @@ def summarize(outcomes: Sequence[Outcome]) -> list[list[str]]:
         with_attention = [outcome for outcome in built if outcome.attention]
         if not built:
             continue
-        cells = [_share(with_attention, verb) for verb in VERBS]
+        cells = [_share(with_attention, verb) for verb in verbs]
         rows.append([category, str(len(built)), str(len(with_attention)), *cells])
     return rows
 

@@ -12,7 +12,7 @@ from headscope.core.lens import view
 from headscope.engine.capture import capture
 from headscope.engine.generate import generate
 from headscope.engine.load import load
-from tests.models import KINDS, text, tiny, tokenizer
+from tests.models import KINDS, SIZE, text, tiny, tokenizer
 
 WRITERS = ("gpt2", "llama", "qwen3", "mistral", "gemma2", "phi3", "gpt_oss", "cohere", "gptj", "gpt_neo", "bloom")
 
@@ -192,7 +192,7 @@ def test_the_model_is_restored(fails):
         ),
         (
             {"assistant_model": object()},
-            r"these options ask for assisted generation.*Leave out num_beams, assistant_mo",
+            r"these options ask for assisted generation.*Leave out assistant_model and the like, and let",
         ),
         ({"prompt_lookup_num_tokens": 3}, r"these options ask for assisted generation"),
         ({"do_sample": True, "num_return_sequences": 2}, r"cannot follow num_return_sequences=2.*Leave num_return_seq"),
@@ -285,3 +285,23 @@ def test_the_last_row_has_the_position_that_follows_the_others():
 
 def test_generate_is_public():
     assert hs.generate is generate
+
+
+def test_a_checkpoint_that_asks_for_beams_generates_greedily():
+    model = writer("gpt2")
+    expected = generate(model, text(4), max_new_tokens=4)
+    model.network.generation_config.num_beams = 4
+    trace = generate(model, text(4), max_new_tokens=4)
+    assert trace.keys.text == expected.keys.text
+    with pytest.raises(InputError, match="let num_beams be 1"):
+        generate(model, text(4), max_new_tokens=4, generation_config=model.network.generation_config)
+
+
+def test_a_model_that_reads_a_placeholder_is_refused():
+    torch.manual_seed(0)
+    config = transformers.XLMConfig(**SIZE, emb_dim=32, n_layers=2, n_heads=4, mask_token_id=4)
+    model = load(transformers.XLMWithLMHeadModel(config).eval(), tokenizer=tokenizer())
+    with pytest.raises(
+        CaptureError, match=r"generated 9 tokens it computed attention for \d+ before the last: it adds"
+    ):
+        generate(model, text(4), max_new_tokens=3, min_new_tokens=3)

@@ -326,17 +326,6 @@ def test_lenses_that_merge_heads_refuse_pruned_models():
             view(trace, lens)
 
 
-def test_models_of_other_types_are_refused():
-    with pytest.raises(
-        InputError,
-        match="Heads of models of type 'albert' cannot be removed: no family says where their weights are. They can be "
-        "switched off: .* Types whose heads can be removed: bart, bert, camembert",
-    ):
-        prune(tiny("albert"), "L0H1")
-    with pytest.raises(InputError, match="type 'olmo2' cannot be removed"):
-        prune(tiny("olmo2"), "L0H1")
-
-
 def test_errors():
     model = tiny("bert")
     with pytest.raises(InputError, match="There is no head 4 here"):

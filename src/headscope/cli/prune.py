@@ -31,6 +31,9 @@ def command(
     pruned: Annotated[
         float | None, typer.Option(help="With --curve: the percentage of heads to remove, one of its steps.")
     ] = None,
+    example: Annotated[
+        str | None, typer.Option(help="A text or a picture to find the weights of heads by, where no family says them.")
+    ] = None,
     **options: Any,
 ) -> None:
     """Write a smaller model whose outputs are those of the model without some heads.
@@ -46,7 +49,7 @@ def command(
         refuse_folder(out, overwrite=options["force"])
         names: Any = heads if curve is None else _read_heads(hs.open_result(curve), pruned)
         loaded = hs.load(model, **select_options(options, LoadOptions))
-        smaller = hs.prune(loaded, names)
+        smaller = hs.prune(loaded, names, example=example)
         hs.save(smaller, out, overwrite=options["force"])
     before, after = (part.network.num_parameters() for part in (loaded, smaller))
     config = smaller.network.config

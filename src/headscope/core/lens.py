@@ -108,6 +108,11 @@ def view(trace: "Trace", lens: "str | Lens | type[Lens]" = VIEW_LENS) -> "Maps":
                 f"The lens '{to_spec(lens_object)}' needs 'gradient', but this trace holds {_quote(trace.held)}. Say "
                 "of which prediction: hs.capture(model, text, target='predicted'), or give it to Trace.of."
             )
+        if absent := [trace.absent[name] for name in sorted(missing & trace.absent.keys())]:
+            raise NotCaptured(
+                f"The lens '{to_spec(lens_object)}' needs {_quote(missing)}, which this model does not have. "
+                f"{absent[0]} Use a lens that needs none, such as raw or effective."
+            )
         keep = ", ".join(f"'{name}'" for name in sorted(trace.held | lens_object.needs))
         raise NotCaptured(
             f"The lens '{to_spec(lens_object)}' needs {_quote(missing)}, but this trace holds {_quote(trace.held)}. "

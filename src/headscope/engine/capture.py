@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import torch
 
-from headscope.core.errors import InputError
+from headscope.core.errors import CaptureError, InputError
 from headscope.core.options import takes_options
 from headscope.core.target import parse_target
 from headscope.core.trace import Trace
@@ -17,7 +17,7 @@ from headscope.engine.batch import Inputs, inputs_from_tensors, make_batches, re
 from headscope.engine.gradient import allow_gradients, compute_gradients, detach_output
 from headscope.engine.images import process_images, reads_images
 from headscope.engine.loss import mask_inputs
-from headscope.engine.main_input import check_is_text
+from headscope.engine.main_input import check_is_text, forward_parameters
 from headscope.engine.model import Model, check_model, name_modules
 from headscope.engine.options import CaptureOptions, RecordOptions, StreamOptions
 from headscope.engine.readout import find_readout
@@ -219,9 +219,24 @@ def map_layers(model: Model, inputs: Inputs, request: Request, function: Callabl
 def record(
     model: Model, tensors: Mapping[str, Any], site: str, on_call: Callable[[Recorder], None] | None = None
 ) -> Recorder:
-    """Run one forward pass, and record the attention calls at one site."""
+    """Run one forward pass, and record the attention calls at one site.
+
+    BigBird replaces its attention modules while it reads its first short text, which is then read again.
+    """
     if is_editing():
         verify_first(model, tensors, lambda: record(model, tensors, site))
+    modules = name_modules(model.network).keys()
+    try:
+        return _record(model, tensors, site, on_call)
+    except CaptureError:
+        if name_modules(model.network).keys() == modules:
+            raise
+    return _record(model, tensors, site, on_call)
+
+
+def _record(
+    model: Model, tensors: Mapping[str, Any], site: str, on_call: Callable[[Recorder], None] | None
+) -> Recorder:
     with torch.no_grad(), record_calls(model, site, on_call) as recorder:
         recorder.model_output = _drop_attentions(run_recorded(model, recorder, _add_choice_axis(model, tensors)))
     return recorder
@@ -262,7 +277,13 @@ def record_calls(
     sites = find_sites(model)
     tested = bool(model.family.kinds) and not sites.bypasses  # known to compute attention once in each call
     recorder = Recorder(
-        name_modules(model.network), sites.find, site, on_call, marks_forwards=not tested, keeps_graph=keeps_graph
+        name_modules(model.network),
+        sites.find,
+        site,
+        on_call,
+        marks_forwards=not tested,
+        keeps_graph=keeps_graph,
+        reads_pictures="pixel_values" in forward_parameters(model.network),
     )
     modules = [] if tested else map(model.network.get_submodule, sites.modules)
     with record_interface(recorder), mark_forwards(recorder, modules):

@@ -301,6 +301,11 @@ class _Editor:
     def _check(self) -> None:
         """Raise an error after a pass in which nothing was changed, or for a layer or head that does not exist."""
         if not self.current.heads:
+            if any(computes_attention(part) and id(part) not in self.names for part in self.network.modules()):
+                raise CaptureError(
+                    f"No head was edited: this model of type '{self.network.config.model_type}' replaced its attention "
+                    "modules while it ran, as BigBird does for short texts. Enter hs.edited again; they stay replaced."
+                )
             raise _bypassed(self.network.config.model_type)
         heads = {site: [layers[layer] for layer in sorted(layers)] for site, layers in self.current.heads.items()}
         for edit in self.edits:

@@ -146,7 +146,8 @@ def _plan(model: Model, max_new_tokens: int, options: Mapping[str, Any]) -> _Pla
     settings = copy.deepcopy(options.get("generation_config") or network.generation_config)
     overrides = {name: value for name, value in options.items() if name != "generation_config"}
     fixed = {"max_new_tokens": max_new_tokens, "return_dict_in_generate": True}
-    other_options = settings.update(**{"do_sample": False, "use_cache": True, **overrides, **fixed})
+    greedy = {} if "generation_config" in options else {"num_beams": 1}  # checkpoints for summaries ask for beams
+    other_options = settings.update(**{"do_sample": False, "use_cache": True, **greedy, **overrides, **fixed})
     plan = _Plan(settings, other_options)
     _check_plan(plan)
     if takes_decoder_ids(model) and settings.decoder_start_token_id is None:
@@ -172,7 +173,7 @@ def _check_plan(plan: _Plan) -> None:
     if mode not in ("greedy_search", "sample"):
         raise InputError(
             f"hs.generate follows greedy search and sampling, but these options ask for {mode.replace('_', ' ')}, "
-            "which reorders or drops what was computed. Leave out num_beams, assistant_model and the like."
+            "which reorders or drops what was computed. Leave out assistant_model and the like, and let num_beams be 1."
         )
     for name, supported in SUPPORTED.items():
         if getattr(plan.settings, name, None) not in supported:
@@ -253,6 +254,7 @@ def _generate(
             input_ids=prompt_ids, attention_mask=prompt_mask, generation_config=plan.settings, **plan.options
         )
         ids = result.sequences
+        _check_steps(network, steps, ids)
         network(**_next_arguments(arguments, ids, len(steps), writes_another=writes_another))
     if steps[-1][0].attention.shape[2] == ids.shape[1] > 1:  # without a cache, each step reads all tokens again
         steps = steps[-1:]
@@ -272,6 +274,17 @@ def _generate(
     return recorder, ids, torch.cat([before, real], dim=1), start
 
 
+def _check_steps(network: Any, steps: Sequence[Sequence["_Step"]], ids: Int[Tensor, "batch token"]) -> None:
+    """Raise CaptureError unless the steps read each token but the last once, or all of them again in each step."""
+    counts = [layers[0].attention.shape[2] for layers in steps]
+    if ids.shape[1] - 1 not in (sum(counts), counts[-1]):
+        raise CaptureError(
+            f"While this model of type '{network.config.model_type}' generated {ids.shape[1]} tokens it computed "
+            f"attention for {sum(counts)} before the last: it adds tokens of its own, and headscope would name them "
+            "wrongly."
+        )
+
+
 @contextmanager
 def _say_what_is_missing(model: Model) -> Iterator[None]:
     """Say in a sentence why a model does not read a text alone: it may also need a picture, or a language."""
@@ -279,7 +292,9 @@ def _say_what_is_missing(model: Model) -> Iterator[None]:
         yield
     except HeadscopeError:
         raise
-    except (AssertionError, TypeError, ValueError) as error:
+    except (AssertionError, TypeError, ValueError, RuntimeError) as error:
+        if isinstance(error, torch.OutOfMemoryError):
+            raise
         raise InputError(
             f"{type(model.network).__name__} did not generate from a text alone: {str(error) or type(error).__name__}"
         ) from error

@@ -7,5 +7,4 @@ class Mpnet(Family):
     """Positions count from the padding index."""
 
     kinds = ("mpnet",)
-    projection = "o"
     unused_positions = 2

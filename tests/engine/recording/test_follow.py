@@ -7,10 +7,12 @@ import torch
 import transformers
 from torch.nn import functional
 
-from headscope.core.errors import CaptureError
+from headscope.core.errors import CaptureError, DataWarning
 from headscope.engine.capture import capture, record_calls
+from headscope.engine.edited import edited
 from headscope.engine.load import load
 from headscope.engine.recording.follow import Follower, count_heads, is_followed
+from headscope.engine.recording.interface import _give_to_sink
 from headscope.engine.recording.recorder import check_recording
 from tests.models import KINDS, SIZE, SMALL, VOCAB, batch, network, text, tiny, tokenizer
 
@@ -207,14 +209,19 @@ def test_unidirectional_xlnet_sees_no_later_key():
     assert torch.equal(trace.visible[1][0], torch.ones(8, 8, dtype=torch.bool).tril())
 
 
-def test_two_streams_of_xlnet_are_two_maps_a_layer_and_refused():
+def test_two_streams_of_xlnet_are_two_sites():
     ids = torch.tensor([[2, 7, 8, 9, 3]])
     hidden = torch.ones(1, 5, 5).triu()  # nobody sees itself or what comes later
     target = torch.zeros(1, 1, 5)
     target[0, 0, 3] = 1
-    model = load(network("xlnet"), tokenizer=tokenizer())
-    with pytest.raises(CaptureError, match=r"layer\.0\.rel_attn computes attention several times in one call"):
-        capture(model, {"input_ids": ids, "perm_mask": hidden, "target_mapping": target})
+    model, inputs = fresh("xlnet"), {"input_ids": ids, "perm_mask": hidden, "target_mapping": target}
+    with pytest.warns(DataWarning, match=r"layer\.\*\.rel_attn computes attention in several places"):
+        content = capture(model, inputs)
+    queries = capture(model, inputs, site="self.2")
+    own = model.network(**inputs, output_attentions=True).attentions
+    for trace, stream in ((content, 0), (queries, 1)):
+        torch.testing.assert_close(trace.attention[1], own[1][stream])
+        torch.testing.assert_close(trace.attention[1] @ trace.values[1], trace.context[1])
 
 
 def test_rotated_values_are_those_that_the_head_used():
@@ -365,3 +372,71 @@ def test_a_model_without_attention_is_told_so():
     config = transformers.MambaConfig(vocab_size=len(VOCAB), hidden_size=16, num_hidden_layers=1, state_size=4)
     with pytest.raises(CaptureError, match=r"Nothing was captured: while this model of type 'mamba' ran, no softmax"):
         capture(load(transformers.MambaModel(config).eval(), tokenizer=tokenizer()), text(4))
+
+
+def test_products_that_are_modules_are_followed():
+    model = load(built("squeezebert", embedding_size=32), tokenizer=tokenizer())
+    read = dict(tokenizer()([text(6), text(9)], padding=True, return_tensors="pt"))
+    trace = capture(model, read)
+    with torch.no_grad():
+        layer = model.network.encoder.layers[0].attention
+        states = model.network.embeddings(read["input_ids"]).transpose(1, 2)
+        split = [torch.unflatten(part(states), 1, (4, 8)).mT for part in (layer.query, layer.key, layer.value)]
+        scores = (split[0] @ split[1].mT / 8**0.5).masked_fill(~trace.keys.real[:, None, None], -torch.inf)
+    real = trace.queries.real[:, None, :, None]
+    torch.testing.assert_close(trace.attention[0] * real, scores.softmax(-1) * real)
+    torch.testing.assert_close(trace.values[0] * real, split[2] * real)
+
+
+def test_the_share_of_a_sink_is_taken_from_the_weights():
+    """GraniteSWA scales what the weights add up to; a logit of its own in the softmax is the same."""
+    torch.manual_seed(0)
+    scores, values, sinks = torch.randn(2, 4, 6, 6), torch.randn(2, 2, 6, 8), torch.randn(4)[:, None, None]
+    expected = torch.cat([scores, sinks.expand(2, 4, 6, 1)], -1).softmax(-1)[..., :-1]
+    context = expected @ values.repeat_interleave(2, 1)
+    torch.testing.assert_close(_give_to_sink(scores.softmax(-1), values, context), expected)
+    assert _give_to_sink(expected, values, context) is expected  # where the weights say it
+
+
+def test_a_model_that_scales_by_a_sink_is_captured_with_gradients():
+    model = load(built("granite_swa", intermediate_size=32, num_key_value_heads=2), tokenizer=tokenizer())
+    trace = capture(model, text(6), target=lambda output: output.last_hidden_state[:, -1].sum(-1))
+    assert (trace.attention[0].sum(-1) < 0.99).all()
+    torch.testing.assert_close(trace.attention[0] @ trace.values[0], trace.context[0])
+    assert trace.gradient[0].any()
+
+
+def big_bird():
+    return load(built("big_bird", num_hidden_layers=2), tokenizer=tokenizer())
+
+
+def test_a_model_that_replaces_its_attention_modules_while_it_runs_is_captured():
+    """BigBird reads short texts with full attention, from the first on."""
+    trace = capture(big_bird(), text(5))
+    assert len(trace.attention) == 2
+    torch.testing.assert_close(trace.attention[0] @ trace.values[0], trace.context[0])
+
+
+def test_an_edit_of_modules_that_were_replaced_says_so_and_works_the_second_time():
+    model = big_bird()
+    inputs = dict(tokenizer()(text(5), return_tensors="pt"))
+    said = r"'big_bird' replaced its attention modules .* Enter hs\.edited again"
+    with pytest.raises(CaptureError, match=said), edited(model, "zero_heads:heads=L0H0"):
+        model.network(**inputs)
+    plain = model.network(**inputs).last_hidden_state
+    with edited(model, "zero_heads:heads=L0H0"):
+        assert not torch.equal(model.network(**inputs).last_hidden_state, plain)
+
+
+class Kernels(torch.nn.Module):
+    """A convolution whose kernel a softmax made, as in ConvBERT."""
+
+    def forward(self, scores, values):
+        return values.mT @ torch.softmax(scores, dim=1)[..., :1]
+
+
+def test_a_softmax_over_a_kernel_is_no_attention():
+    calls = []
+    with Follower("kernels", 4, calls.append):
+        Kernels()(torch.randn(8, 9, 2), torch.randn(8, 9, 5))
+    assert calls == []

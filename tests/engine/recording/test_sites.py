@@ -4,12 +4,13 @@ import pytest
 import torch
 import transformers
 
-from headscope.core.errors import CaptureError, DataWarning, InputError
+from headscope.core.errors import CaptureError, DataWarning, InputError, NotCaptured
+from headscope.core.lens import view
 from headscope.engine.capture import by_layer, capture
 from headscope.engine.edited import _visible, edited
 from headscope.engine.load import load
 from headscope.engine.recording.recorder import AttentionCall
-from headscope.engine.recording.sites import _label_cross, find_sites
+from headscope.engine.recording.sites import _label_cross, _nearest, find_sites
 from tests.engine.test_edited import Noting
 from tests.models import GQA, SIZE, SMALL, network, text, tiny, tokenizer
 
@@ -180,10 +181,34 @@ def test_attention_computed_in_parts_does_not_count_as_layers():
     assert capture(model, pictures(2)).layers == (0, 1)
 
 
-def test_two_maps_of_one_layer_do_not_count_as_two_layers():
+def test_attention_that_one_call_computes_in_two_places_is_two_sites():
+    """Each head of DiffLlama weighs the values twice, once each half of them."""
     model = load(build("diffllama", **GQA), tokenizer=tokenizer())
-    with pytest.raises(CaptureError, match=r"self_attn computes attention several times in one call"):
-        capture(model, text(5))
+    with pytest.warns(DataWarning, match=r"layers\.\*\.self_attn computes attention in several places .*'self\.2' is"):
+        first = capture(model, text(5))
+    second = capture(model, text(5), site="self.2")
+    assert first.sites == second.sites == ("self", "self.2")
+    assert first.layers == second.layers == (0, 1)
+    assert first.keys.text == second.keys.text
+    assert torch.equal(first.attention[1], second.attention[1])
+    for trace in (first, second):
+        torch.testing.assert_close(trace.attention[1] @ trace.values[1], trace.context[1])
+    assert not torch.equal(first.values[1], second.values[1])
+
+
+def test_the_flows_of_text_and_layout_have_output_projections_of_their_own():
+    model = load(
+        build("lilt", **{**SMALL, **SIZE, "hidden_size": 48}, max_position_embeddings=64, pad_token_id=0),
+        tokenizer=tokenizer(),
+    )
+    with pytest.warns(DataWarning, match="several places"):
+        layout = capture(model, {"input_ids": IDS})
+    words = capture(model, {"input_ids": IDS}, site="self.2")
+    for trace, name in ((layout, "layout_output"), (words, "output")):
+        dense = model.network.encoder.layer[1].attention.get_submodule(name).dense
+        written = torch.einsum("bhqv,hvx->bqx", trace.context[1], trace.output[1])
+        read = trace.context[1].transpose(1, 2).flatten(2)
+        torch.testing.assert_close(written + dense.bias, dense(read).detach())
 
 
 def test_layers_of_different_sizes_are_an_error_unless_chosen():
@@ -228,3 +253,33 @@ def test_a_query_of_cross_attention_is_not_the_key_of_its_number(site, second):
     attention, values = torch.tensor([[[[1.0, 0.0]] * 2]]), torch.ones(1, 1, 2, 3)
     call = AttentionCall("layer", attention, values, attention @ values, mask)
     assert _visible(call, site).any(-1).tolist() == [[True, second]]
+
+
+def test_layers_beside_the_word_embeddings_are_the_main_site_before_deeper_ones():
+    """Evolla's resampler of proteins has more modules than the layers that read the text."""
+    assert _nearest("embed_tokens", {("protein", "resampler", "layers"): 6, ("layers", "self_attn"): 2}) == (
+        "layers",
+        "self_attn",
+    )
+    assert _nearest("", {("stages", "blocks", "attn"): 6, ("head", "attn"): 1}) == ("stages", "blocks", "attn")
+
+
+def test_a_trace_names_the_modules_of_its_layers():
+    config = {
+        **SMALL,
+        **SIZE,
+        "num_key_value_heads": 2,
+        "head_dim": 8,
+        "num_hidden_layers": 4,
+        "num_experts": 2,
+        "num_experts_per_tok": 1,
+    }
+    linear = {"linear_num_key_heads": 2, "linear_num_value_heads": 2, "linear_key_head_dim": 8}
+    experts = {"linear_value_head_dim": 8, "moe_intermediate_size": 16, "shared_expert_intermediate_size": 16}
+    model = load(build("qwen3_next", **config, **linear, **experts), tokenizer=tokenizer())
+    trace = capture(model, text(5))
+    assert trace.modules == ("layers.3.self_attn",)  # the others are recurrent
+    assert capture(tiny("bert"), text(5), layers=[-1]).modules == ("encoder.layer.1.attention.self",)
+    gated = r"needs 'output', which this model does not have\. In layers\.3\.self_attn no linear layer reads .* a gate"
+    with pytest.raises(NotCaptured, match=gated):
+        view(trace, "norm")

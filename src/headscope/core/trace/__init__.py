@@ -1,7 +1,7 @@
 """The attention of one batch at one attention site."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from operator import index
 from typing import Any, Protocol, SupportsIndex, runtime_checkable
 
@@ -57,6 +57,8 @@ class Trace(HasCard):
     group: int = 1  # consecutive heads that share their values (grouped-query attention)
     source: CaptureSource | None = None  # the model, for the provenance of saved maps
     pruned: frozenset[tuple[int, int]] = frozenset()  # layer and head of pruned heads, whose attention is NaN
+    modules: tuple[str, ...] = ()  # the attention module of each layer, as the network names it
+    absent: Mapping[str, str] = field(default_factory=dict)  # what the model does not have, such as "output", and why
     model_output: Any = None  # what the network's forward returned: logits, loss, last_hidden_state, …
 
     def __repr__(self) -> str:

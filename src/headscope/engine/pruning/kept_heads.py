@@ -21,6 +21,7 @@ class KeptHeads:
     total: int  # the number of heads before
     size: int = 1  # the dimension of a head
     group: int = 1  # query heads for each key-value head, before
+    in_place: bool = False  # whether the module still computes all heads; what the removed ones write is not read
 
     @property
     def missing(self) -> list[int]:
@@ -33,12 +34,14 @@ class KeptHeads:
 
     def expand(self, tensor: Tensor) -> Tensor:
         """Return [batch, kept head, …] with zeros in place of the removed heads."""
+        if self.in_place:
+            return tensor.index_fill(1, torch.tensor(self.missing, dtype=torch.long, device=tensor.device), 0)
         full = tensor.new_zeros(len(tensor), self.total, *tensor.shape[2:])
         return full.index_copy(1, self._index(tensor.device), tensor)
 
     def select(self, tensor: Tensor) -> Tensor:
-        """Return the kept heads of [batch, head, …]."""
-        return tensor.index_select(1, self._index(tensor.device))
+        """Return the heads of [batch, head, …] that the module computes."""
+        return tensor if self.in_place else tensor.index_select(1, self._index(tensor.device))
 
     def _index(self, device: torch.device) -> Tensor:
         return torch.tensor(self.heads, dtype=torch.long, device=device)

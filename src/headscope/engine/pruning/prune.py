@@ -5,14 +5,14 @@ from copy import deepcopy
 from dataclasses import replace
 from typing import Any
 
-from headscope.core.catalog import families
 from headscope.core.errors import InputError
 from headscope.core.family import Family, HeadWeights
 from headscope.core.heads import HeadSelection, check_heads_argument
-from headscope.core.prose import count_noun, join_words
+from headscope.core.prose import count_noun
 from headscope.engine.model import Model, check_model, name_modules
+from headscope.engine.pruning.cut_heads import cut_heads, find_rows, list_layers, read_example, restore_cuts
 from headscope.engine.pruning.kept_heads import KeptHeads
-from headscope.engine.pruning.pruned_config import restore_config, update_config
+from headscope.engine.pruning.pruned_config import CUTS, list_pruned, restore_config, update_config
 from headscope.engine.pruning.remove_heads import count_heads, remove_heads
 from headscope.engine.recording.interface import calls_interface, is_intercepted
 from headscope.engine.recording.sites import find_sites
@@ -21,7 +21,7 @@ Heads = Mapping[str, Mapping[str, KeptHeads]]
 """The heads that are left, by site and name of the module."""
 
 
-def prune(model: Model, heads: str | Sequence[str]) -> Model:
+def prune(model: Model, heads: str | Sequence[str], *, example: Any = None) -> Model:
     """Return a smaller model without some heads; its outputs equal those of the model with `zero_heads`.
 
     A layer may lose all its heads; it then writes the bias of its output projection.
@@ -30,6 +30,10 @@ def prune(model: Model, heads: str | Sequence[str]) -> Model:
     and `L3H1` is NaN in captures. `hs.save(model, folder)` writes the model, and `hs.load(folder)` reads it. The
     library's own `from_pretrained` refuses it, because its layers have different numbers of heads; it reads a Llama
     whose layers keep equally many, with equally many for each key-value head and a number that divides its width.
+
+    Kinds that a family describes become as small as a model with fewer heads. Of every other kind the weights that only
+    these heads need are found by data flow, and removed from the linear layers around attention, which itself computes
+    zeros in their place. The result is compared with `zero_heads` on the example; if they differ, it is refused.
 
     Where query heads share keys and values (GQA), a key-value head is removed with the last of its query heads. Where
     the query heads that are left are not equally many for each key-value head, key-value heads are repeated after they
@@ -42,6 +46,9 @@ def prune(model: Model, heads: str | Sequence[str]) -> Model:
     heads
         The heads to remove: `["L3H7", "L0H1"]`, `"L3"` for a layer, `"all-L3H7"` for all but one, `"cross.L3H7"` at
         one of several sites.
+    example
+        A text, or anything that `hs.capture` takes, for models of kinds that no family describes: it is run to find
+        the weights of each head. By default a few tokens; models of pictures and sounds need one.
 
     >>> smaller = hs.prune(model, ["L3H7", "L0H1"])
     >>> smaller.network.num_parameters() < model.network.num_parameters()
@@ -51,8 +58,27 @@ def prune(model: Model, heads: str | Sequence[str]) -> Model:
     names = list(check_heads_argument(heads))
     _check_network(model)
     smaller = replace(model, network=deepcopy(model.network), source=None)
-    removed = prune_network(smaller, names)
+    removed = prune_network(smaller, names) if has_facts(model) else _cut(model, smaller, names, example)
     return replace(smaller, spec=f"{model.spec} without {_describe(removed)}")
+
+
+def _cut(model: Model, smaller: Model, names: Sequence[str], example: Any) -> list[str]:
+    """Remove heads of a model that no family describes from its copy, and return their names."""
+    inputs = read_example(model, example)
+    rows = find_rows(model, inputs)
+    heads = list_layers(model, rows)
+    selected = _select(HeadSelection.parse(names), heads)
+    gone = {
+        (site, layer, head)
+        for site, layers in heads.items()
+        for layer, present in enumerate(layers.values())
+        for head in selected[site][layer]
+        if head in present.heads
+    }
+    cut_heads(model, smaller, rows, gone, "+".join(names), inputs)
+    removed = [name_head(*head, sites=len(find_sites(model).table)) for head in sorted(gone)]
+    list_pruned(smaller.network.config, removed)
+    return removed
 
 
 def prune_network(model: Model, names: Sequence[str]) -> list[str]:
@@ -83,7 +109,10 @@ def make_pruned_class(architecture: Any, family: Family, heads: Sequence[str]) -
         def __init__(self, config: Any, *args: Any, **kwargs: Any) -> None:
             restore_config(config)
             super().__init__(config, *args, **kwargs)
-            prune_network(Model(self, None, family, architecture.__name__), heads)
+            if (cuts := getattr(config, CUTS, None)) is not None:
+                restore_cuts(self, cuts)
+            else:
+                prune_network(Model(self, None, family, architecture.__name__), heads)
             self.__class__ = architecture
 
     return Pruned
@@ -115,15 +144,14 @@ def _select(selection: HeadSelection, heads: Heads) -> dict[str, list[list[int]]
     return selected
 
 
+def has_facts(model: Model) -> bool:
+    """Return True if a family says where the weights of the heads of a model are."""
+    return model.network.config.model_type in prunable_kinds(model.family)
+
+
 def _find_facts(model: Model) -> HeadWeights:
-    facts, model_type = model.family.head_weights, model.network.config.model_type
-    if facts is None or (facts.kinds and model_type not in facts.kinds):
-        prunable_types = sorted({prunable for family in families for prunable in prunable_kinds(family)})
-        raise InputError(
-            f"Heads of models of type '{model_type}' cannot be removed: no family says where their weights are. They "
-            "can be switched off: hs.edited(model, 'zero_heads:heads=…'). Types whose heads can be removed: "
-            f"{join_words(prunable_types)}."
-        )
+    facts = model.family.head_weights
+    assert facts is not None
     return facts
 
 
@@ -135,7 +163,6 @@ def prunable_kinds(family: Any) -> tuple[str, ...]:
 
 def _check_network(model: Model) -> None:
     """Raise InputError for a network that cannot be pruned."""
-    _find_facts(model)
     network = model.network
     if is_intercepted(network):
         raise InputError("A model cannot be pruned while it is edited. Call hs.prune outside of hs.edited.")

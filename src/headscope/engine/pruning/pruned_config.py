@@ -9,6 +9,9 @@ from headscope.engine.pruning.kept_heads import KeptHeads
 PRUNED = "headscope_pruned_heads"
 """The entry that lists the pruned heads; it is saved with the model."""
 
+CUTS = "headscope_cut_layers"
+"""What is left of linear layers and of modules' heads, where data flow said what belongs to a head."""
+
 BEFORE = "headscope_heads_before"
 """The entries that were changed so that the library reads the model, with their values before."""
 
@@ -18,13 +21,18 @@ def pruned_heads(config: Any) -> list[str]:
     return list(getattr(config, PRUNED, None) or [])
 
 
+def list_pruned(config: Any, removed: Sequence[str]) -> None:
+    """Add heads to the list of pruned ones."""
+    listed = dict.fromkeys([*pruned_heads(config), *removed])  # a config that is loaded lists them already
+    setattr(config, PRUNED, list(listed))
+
+
 def update_config(config: Any, removed: Sequence[str], heads: Sequence[KeptHeads], facts: HeadWeights) -> None:
     """List the removed heads; where all layers have equally many left and the config can say so, change its counts.
 
     `from_pretrained` of transformers then reads the model, too.
     """
-    listed = dict.fromkeys([*pruned_heads(config), *removed])  # a config that is loaded lists them already
-    setattr(config, PRUNED, list(listed))
+    list_pruned(config, removed)
     restore_config(config)
     users = {tuple(module.count_users().values()) for module in heads}
     if facts.config is None or len(users) > 1 or not (counts := users.pop()) or len(set(counts)) > 1:

@@ -15,6 +15,7 @@ from headscope.core.errors import InputError
 from headscope.core.family import HeadWeights
 from headscope.engine.model import Model
 from headscope.engine.pruning.attention import EmptyAttention, RepeatedHeads, SharedBias, derive_class
+from headscope.engine.pruning.cut_layers import is_linear, is_transposed, select_weights
 from headscope.engine.pruning.kept_heads import KeptHeads, find_kept_heads
 from headscope.engine.recording.output_projection import find_projection
 
@@ -94,26 +95,26 @@ def _expand_rows(heads: Sequence[int], size: int) -> Tensor:
 
 def _cut(layer: Any, index: Tensor, *, inputs: bool) -> None:
     """Keep some inputs or outputs of a linear layer, in place."""
-    _check_layer(layer)
-    transposed = not isinstance(layer, nn.Linear)  # GPT-2's Conv1D: input × output
+    check_layer(layer)
+    transposed = is_transposed(layer)
     weight = layer.weight
     dim = int(inputs != transposed)
-    layer.weight = _select(weight, dim, index)
+    layer.weight = select_weights(weight, dim, index)
     if layer.bias is not None and not inputs:
-        layer.bias = _select(layer.bias, 0, index)
+        layer.bias = select_weights(layer.bias, 0, index)
     names = ("nx", "nf") if transposed else ("in_features", "out_features")
     setattr(layer, names[0] if inputs else names[1], len(index))
 
 
-def _select(weight: nn.Parameter, dim: int, index: Tensor) -> nn.Parameter:
-    selected = weight.detach().index_select(dim, index.to(weight.device))
-    return nn.Parameter(selected, requires_grad=weight.requires_grad)
-
-
-def _check_layer(layer: Any) -> None:
+def check_layer(layer: Any) -> None:
+    """Raise InputError for a layer that is more than a linear one, or whose weight is quantised."""
     weight = getattr(layer, "weight", None)
-    plain = isinstance(layer, nn.Linear) or type(layer).__name__ == "Conv1D"
-    if not plain or hasattr(layer, "base_layer") or not isinstance(weight, nn.Parameter) or weight.element_size() < 2:
+    if (
+        not is_linear(layer)
+        or hasattr(layer, "base_layer")
+        or not isinstance(weight, nn.Parameter)
+        or weight.element_size() < 2
+    ):
         raise InputError(
             f"Heads cannot be removed from a {type(layer).__name__} of {getattr(weight, 'dtype', 'unknown type')}: it "
             "is quantised or has an adapter. Load the model unquantised, or merge the adapter first."
@@ -121,10 +122,10 @@ def _check_layer(layer: Any) -> None:
 
 
 def _input_width(layer: Any) -> int:
-    _check_layer(layer)
+    check_layer(layer)
     return int(layer.in_features if isinstance(layer, nn.Linear) else layer.weight.shape[0])
 
 
 def _output_width(layer: Any) -> int:
-    _check_layer(layer)
+    check_layer(layer)
     return int(layer.out_features if isinstance(layer, nn.Linear) else layer.nf)

@@ -75,21 +75,32 @@ def is_followed(module_class: Any) -> bool:
 
 
 def _list_codes(module_class: Any) -> Iterator[CodeType]:
-    """Yield the code of a class's methods, and of the functions of its file that they name."""
+    """Yield the code of a class's methods, of the functions of its file that they name, and of products as modules."""
     for base in module_class.__mro__:
         if base.__module__ in ("torch.nn.modules.module", "builtins"):
             continue
         methods = [unwrap(getattr(method, "__func__", method)) for method in vars(base).values()]
         for method in filter(isfunction, methods):
+            named: list[Any] = [method.__globals__.get(name) for name in method.__code__.co_names]
             if method.__name__ == "__init__":
+                yield from (part.forward.__code__ for part in named if _is_product(part))
                 continue
             yield method.__code__
-            named = (method.__globals__.get(name) for name in method.__code__.co_names)
             yield from (function.__code__ for function in map(_unwrap_function, named) if function is not None)
 
 
 def _unwrap_function(named: Any) -> FunctionType | None:
     return unwrap(named) if isfunction(named) else None
+
+
+def _is_product(part: Any) -> bool:
+    """Return True for a class of modules that do nothing but multiply (SqueezeBERT)."""
+    forward = getattr(part, "forward", None) if isinstance(part, type) else None
+    return (
+        isfunction(forward)
+        and set(forward.__code__.co_names) - {"torch"} <= PRODUCTS
+        and any(name in PRODUCTS for name in forward.__code__.co_names)
+    )
 
 
 def _multiplies(code: CodeType) -> bool:
@@ -149,7 +160,10 @@ class Follower(TorchFunctionMode):
                 return _WRITTEN_OUT[name](*args, **options)
         result = function(*args, **options)
         if name == "softmax":
-            self._begin(args[0] if args else options["input"], result)
+            scores = args[0] if args else options["input"]
+            dim = args[1] if len(args) > 1 else options.get("dim", -1)
+            if dim in (-1, result.ndim - 1):  # over others a softmax mixes kernels (ConvBERT) or heads
+                self._begin(scores, result)
         elif name in PRODUCTS:
             return self._multiply(name, args, options, result)
         elif isinstance(result, Tensor) and (name in RESHAPING or name in SCALING):

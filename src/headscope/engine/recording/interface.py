@@ -9,22 +9,32 @@ edit, on the configs of its network. Another thread sees the config and the func
 """
 
 import inspect
+import sys
 import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar, copy_context
 from dataclasses import dataclass, replace
 from functools import cache, partial, wraps
+from types import FrameType
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from headscope.core.errors import CaptureError
 from headscope.engine.model import name_modules
 from headscope.engine.pruning.kept_heads import find_kept_heads
 from headscope.engine.recording.follow import Follower, count_heads, is_followed, pause_following
-from headscope.engine.recording.recorder import AttentionCall, Recorder, lowest_score, restore_heads, start_graph
+from headscope.engine.recording.recorder import (
+    AttentionCall,
+    Recorder,
+    lowest_score,
+    repeat_value_heads,
+    restore_heads,
+    start_graph,
+)
 
 
 @runtime_checkable
@@ -373,8 +383,12 @@ def _attend(
     if weights is None:
         raise CaptureError(f"The eager attention function of {type(module).__name__} returned no weights to capture.")
     name = recorder.names[module] if recorder is not None else ""
-    # eager functions return the context as `batch query head value`
-    call = AttentionCall(name, weights, value, output.transpose(1, 2), attention_mask)
+    context = output.transpose(1, 2)  # eager functions return it as `batch query head value`
+    attention = weights if options.get("s_aux") is None else _give_to_sink(weights, value, context)
+    if attention is not weights and recorder is not None and recorder.keeps_graph:
+        context = attention @ repeat_value_heads(value, attention.shape[1])
+        output = context.transpose(1, 2).contiguous()
+    call = AttentionCall(name, attention, value, context, attention_mask, line=_find_line(module))
     if (kept_heads := find_kept_heads(module)) is not None:
         call = restore_heads(call, kept_heads, keeps_graph=recorder is not None and recorder.keeps_graph)
     context = _record_and_edit(module, recorder, editors, call)
@@ -382,6 +396,23 @@ def _attend(
         context = kept_heads.select(context)
     changed = kept_heads is not None or bool(editors)
     return (context.transpose(1, 2).contiguous() if changed else output), weights
+
+
+def _give_to_sink(
+    weights: Float[Tensor, "batch head query key"],
+    values: Float[Tensor, "batch _ key value"],
+    context: Float[Tensor, "batch head query value"],
+) -> Float[Tensor, "batch head query key"]:
+    """Return what a head's context is the sum of, where the model takes the share of a sink from the context.
+
+    Most models with sinks take it from the weights (gpt-oss), whose rows then sum to less than 1; some return weights
+    without a sink, and scale what these add up to (GraniteSWA).
+    """
+    if bool((weights.sum(-1) - 1).abs().max() > 1e-2):
+        return weights
+    product = weights @ repeat_value_heads(values, weights.shape[1])
+    scale = (product * context).sum(-1, keepdim=True) / product.square().sum(-1, keepdim=True).clamp_min(1e-30)
+    return weights * scale.to(weights.dtype)
 
 
 def _find_users(module: Any) -> tuple[Recorder | None, list[Editor]]:
@@ -405,7 +436,20 @@ def _take_followed(module: Any, recorder: Recorder | None, editors: list[Editor]
     """Record and edit what a module computed without the interface."""
     if recorder is not None:
         recorder.followed[call.name] += 1
+        call = replace(call, line=_find_line(module))
+    if (kept_heads := find_kept_heads(module)) is not None:
+        call = restore_heads(call, kept_heads, keeps_graph=recorder is not None and recorder.keeps_graph)
     return _record_and_edit(module, recorder, editors, call)
+
+
+def _find_line(module: Any) -> int:
+    """Return which line of its forward a module has come to."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        if frame.f_code.co_name == "forward" and frame.f_locals.get("self") is module:
+            return frame.f_lineno
+        frame = frame.f_back
+    return 0
 
 
 def _find_forward_owner(module_class: type) -> type:

@@ -16,8 +16,8 @@ from headscope.effective.visibility import all_visible
 from headscope.engine.batch import Inputs
 from headscope.engine.fingerprint import CapturedModel
 from headscope.engine.model import Model
-from headscope.engine.recording.output_projection import has_projection, output_slices
-from headscope.engine.recording.recorder import AttentionCall, Recorder
+from headscope.engine.recording.output_projection import describe_lack, has_projection, output_slices
+from headscope.engine.recording.recorder import AttentionCall, Recorder, find_module
 from headscope.engine.recording.sites import find_sites
 
 
@@ -47,9 +47,10 @@ def make_trace(model: Model, inputs: Inputs, request: Request, recorder: Recorde
         calls, (queries.real, keys.real), heads, keep_pads="pads" in request.keep, checks_padding=not model.family.kinds
     )
     has_values, has_gradient = "values" in request.keep, bool(recorder.gradients)
-    output, keep = None, request.keep
-    if request.optional and not all(has_projection(model, call.name) for call in calls):
-        keep -= request.optional
+    output, keep, absent = None, request.keep, dict[str, str]()
+    lacking = [call.name for call in calls if not has_projection(model, call.name)] if request.optional else []
+    if lacking:
+        keep, absent = keep - request.optional, {"output": describe_lack(lacking[0])}
     if "output" in keep:
         output = [output_slices(model, call.name, heads, head_count) for call in calls]
     return Trace(
@@ -70,6 +71,8 @@ def make_trace(model: Model, inputs: Inputs, request: Request, recorder: Recorde
         model_output=recorder.model_output if "model_output" in request.keep else None,
         held=keep | ({"gradient"} if has_gradient else frozenset()),
         sites=tuple(recorder.sites),
+        modules=tuple(find_module(call.name) for call in calls),
+        absent=absent,
         source=CapturedModel(model, recorder.names, target=request.target.spec if request.target else None),
         pruned=frozenset(
             (label, head) for label, call in zip(layers, calls, strict=True) for head in call.missing if head in heads

@@ -17,8 +17,9 @@ from torch import Tensor, nn
 
 from headscope.core.errors import CaptureError
 from headscope.engine.model import Model
+from headscope.engine.pruning.cut_layers import expand_matrix
 from headscope.engine.pruning.kept_heads import find_kept_heads
-from headscope.engine.recording.recorder import AttentionCall, Recorder
+from headscope.engine.recording.recorder import AttentionCall, Recorder, find_module
 
 _found: WeakKeyDictionary[Any, dict[str, str | None]] = WeakKeyDictionary()
 """By network and name of an attention module: the name of its output projection, None if it has none."""
@@ -31,14 +32,19 @@ def search_projections(model: Model, recorder: Recorder) -> Iterator[None]:
 
     def note(call: AttentionCall) -> None:
         table.setdefault(call.name, None)
-        calls[:] = [call]
+        if calls and find_module(calls[0].name) != find_module(call.name):
+            calls.clear()
+        calls.append(call)
 
     def compare(layer: Any, args: tuple[Any, ...]) -> None:
-        if calls and args and isinstance(args[0], Tensor) and _is_context(args[0], calls[0].context):
-            module, name = calls[0].name, recorder.names[layer]
-            known = table[module]
-            if known is None or not name.startswith(f"{known}."):  # else a part of it, as of an adapter's layer
-                table[module] = name
+        if not args or not isinstance(args[0], Tensor):
+            return
+        for call in calls:
+            if _is_context(args[0], call.context):
+                module, name = call.name, recorder.names[layer]
+                known = table[module]
+                if known is None or not name.startswith(f"{known}."):  # else a part of it, as of an adapter's layer
+                    table[module] = name
 
     recorder.on_context = note
     with ExitStack() as stack:
@@ -91,7 +97,7 @@ def output_slices(
     if weight.ndim == 3:  # XLNet: hidden × head × value
         slices = weight.permute(1, 2, 0)
     else:
-        matrix = _input_by_output(layer, weight)
+        matrix = expand_matrix(layer, _input_by_output(layer, weight))
         slices = _split_heads(matrix, head_count, model, module)
     return slices if list(heads) == list(range(head_count)) else slices[torch.tensor(heads, device=slices.device)]
 
@@ -100,9 +106,9 @@ def _split_heads(
     matrix: Float[Tensor, "input output"], head_count: int, model: Model, module: str
 ) -> Float[Tensor, "head value hidden"]:
     """Return the part of each head; that of a pruned head is zero."""
-    attention = _follow(model.network, module.split("."))
+    attention = _follow(model.network, find_module(module).split("."))
     kept_heads = find_kept_heads(attention)
-    if kept_heads is None:
+    if kept_heads is None or kept_heads.in_place:
         return matrix.reshape(head_count, -1, matrix.shape[-1])
     assert model.family.head_weights is not None
     size = getattr(attention, model.family.head_weights.size)
@@ -112,7 +118,7 @@ def _split_heads(
 def find_projection(model: Model, module: str) -> Any:
     """Return the output projection of an attention module: a layer, or a bare parameter (XLNet)."""
     # torch.compile's wrapper, `_orig_mod`, has the same submodules
-    path = [segment for segment in module.split(".") if segment != "_orig_mod"]
+    path = [segment for segment in find_module(module).split(".") if segment != "_orig_mod"]
     if model.family.projection is not None:
         for step in model.family.projection.split("/"):
             path = path[:-1] if step == ".." else [*path, step]
@@ -126,9 +132,16 @@ def find_projection(model: Model, module: str) -> Any:
             "first."
         )
     raise CaptureError(
+        f"{describe_lack(module)} Capture with keep=('attention', 'values'), and use a lens that needs no output "
+        "projection."
+    )
+
+
+def describe_lack(module: str) -> str:
+    """Return why an attention module has no output projection."""
+    return (
         f"In {module} no linear layer reads what the heads computed: something comes between, such as a gate or a "
-        "normalisation, so no part of the output belongs to one head. Capture with keep=('attention', 'values'), and "
-        "use a lens that needs no output projection."
+        "normalisation, so no part of the output belongs to one head."
     )
 
 
@@ -154,4 +167,4 @@ def _input_by_output(layer: Any, weight: Tensor) -> Float[Tensor, "input output"
 
 
 def _is_conv1d(layer: Any) -> bool:
-    return type(layer).__name__ == "Conv1D"  # GPT-2, weight: input × output
+    return type(layer).__name__ == "Conv1D"  # GPT-2, also without some heads; weight: input × output

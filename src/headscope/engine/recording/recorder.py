@@ -25,6 +25,7 @@ class AttentionCall:
     mask: Tensor | None
     group: int = 1  # number of consecutive heads whose values were repeated
     missing: tuple[int, ...] = ()  # heads that were pruned, which are zero here
+    line: int = 0  # of the module's code, which tells several computations of one call apart
 
     def visible(self) -> Bool[Tensor, "#batch #query key"] | None:
         """Return which keys each query may see, from the mask that the module was given; None means all."""
@@ -36,6 +37,15 @@ class AttentionCall:
         if visible.shape[1] > 1 and not torch.equal(visible, visible[:, :1].expand_as(visible)):
             raise CaptureError(f"In {self.name} heads differ in the keys they see, which a trace cannot hold.")
         return visible[:, 0]
+
+
+def find_module(name: str) -> str:
+    """Return the name of the module that computed what has a name.
+
+    >>> find_module("layers.0.attention#2")
+    'layers.0.attention'
+    """
+    return name.partition("#")[0]
 
 
 def lowest_score(dtype: torch.dtype) -> float:
@@ -81,13 +91,15 @@ class Recorder:
     on_context: Callable[[AttentionCall], None] | None = None  # called with each call at whatever site
     marks_forwards: bool = False  # whether hooks reset `running` when a module is called
     keeps_graph: bool = False  # whether a gradient will be asked for
+    reads_pictures: bool = False
     calls: list[AttentionCall] = field(default_factory=list)
     graph: list[Tensor] = field(default_factory=list)  # the attention of `calls`, as the model goes on with it
     gradients: list[Tensor] = field(default_factory=list)  # of a target, with respect to `graph`
     modules: Counter[str] = field(default_factory=Counter)  # number of calls of each module
     followed: Counter[str] = field(default_factory=Counter)  # of those, calls without the attention interface
     model_output: Any = None  # what the network's forward returned
-    running: str = ""  # the module whose call was recorded last, until it is called again
+    running: str = ""  # the module that computed attention last, until it is called again
+    lines: list[int] = field(default_factory=list)  # where it did in this call
     paused: bool = False  # while `on_call` runs: what it calls itself is not part of the pass
 
     @property
@@ -99,17 +111,20 @@ class Recorder:
         """Keep a call if it is at the requested site."""
         if self.paused:
             return
+        call, repeats = self._name(call)
         self.modules[call.name] += 1
         if self.on_context is not None:
             self.on_context(call)
         if self.find_site(call.name) != self.site:
             return
-        if call.name == self.running:
+        if repeats:
+            single = (
+                "If that is once for each image, give a single one; otherwise this" if self.reads_pictures else "This"
+            )
             raise CaptureError(
                 f"{call.name} computes attention several times in one call, and a trace holds one map for each layer. "
-                "If that is once for each image, give a single one; otherwise this site cannot be captured."
+                f"{single} site cannot be captured."
             )
-        self.running = call.name if self.marks_forwards else ""
         attention, context = _detach(call.attention), _detach(call.context)
         if call.missing:  # zeros would count as attention in every mean, NaN is left out
             attention, context = (
@@ -127,6 +142,21 @@ class Recorder:
                 self.on_call(self)
             finally:
                 self.paused = False
+
+    def _name(self, call: AttentionCall) -> tuple[AttentionCall, bool]:
+        """Return a call with the name of its computation, and whether that was done before in the module's call.
+
+        Some modules compute attention in several places, as of a text and of its layout: each is a site of its own.
+        What one place computes several times, such as for each picture, has no name.
+        """
+        if not self.marks_forwards:
+            return call, False
+        if call.name != self.running:
+            self.running, self.lines = call.name, []
+        repeats = call.line in self.lines
+        self.lines += [] if repeats else [call.line]
+        number = self.lines.index(call.line) + 1
+        return (replace(call, name=f"{call.name}#{number}") if number > 1 else call), repeats
 
 
 def _detach(tensor: Tensor) -> Tensor:

@@ -16,6 +16,7 @@ from weakref import WeakKeyDictionary
 from headscope.engine.model import Model, find_word_embeddings, name_modules
 from headscope.engine.recording.follow import is_followed
 from headscope.engine.recording.interface import computes_attention
+from headscope.engine.recording.recorder import find_module
 
 CROSS = re.compile(r"cross|x_attn|encoder_att|enc(oder)?_?dec", re.IGNORECASE)
 """What the names of cross-attention modules contain, inside their layer."""
@@ -39,15 +40,16 @@ class Sites:
     site_names: dict[str, str] = field(default_factory=dict)  # by module
 
     def find(self, module: str) -> str:
-        """Return the site of an attention module."""
+        """Return the site of an attention module, or of one of several computations in its call, which are numbered."""
         if module not in self.site_names:
-            path = _remove_numbers(module)
-            self.site_names[module] = self.table.get(path) or ".".join(path)
+            path = _remove_numbers(find_module(module))
+            number = module.partition("#")[2]
+            self.site_names[module] = ".".join([self.table.get(path) or ".".join(path), *([number] if number else [])])
         return self.site_names[module]
 
     def sides_of(self, site: str) -> Sides:
         """Return whose tokens are queries and keys at a site."""
-        return self.sides.get(site, (None, None))
+        return self.sides.get(re.sub(r"\.\d+$", "", site), (None, None))
 
 
 _cache: WeakKeyDictionary[Any, Sites] = WeakKeyDictionary()
@@ -58,7 +60,8 @@ def find_sites(model: Model) -> Sites:
 
     A model with one stack of layers has the site "self", an encoder-decoder model "encoder", "decoder" and "cross". A
     model with several towers (CLIP, LLaVA) has a site for each, called after the module: "text_model",
-    "vision_model". The main site is the one that reads the text.
+    "vision_model". The main site is the one that reads the text. Where one call of a module computes attention in two
+    places of its code, such as of a text and of its layout, the second is the site "self.2".
     """
     sites = _cache.get(model.network)
     if sites is None:
@@ -153,7 +156,9 @@ def _count_shared(left: ModulePath, right: ModulePath) -> int:
 def _nearest(name: str, sites: Mapping[ModulePath, int]) -> ModulePath:
     """Return the site whose name begins most like a given one; of several that of most layers, then the least deep.
 
-    `sites` has the number of modules of each.
+    `sites` has the number of modules of each. Beside a layer that is known, the least deep comes first: what is deeper
+    is inside of another tower (Evolla's encoder of proteins).
     """
     path = _remove_numbers(name)
-    return max(sites, key=lambda site: (_count_shared(path, site), sites[site], -len(site)))
+    depth = len if name else lambda _: 0
+    return max(sites, key=lambda site: (_count_shared(path, site), -depth(site), sites[site], -len(site)))

@@ -30,7 +30,7 @@ from headscope.engine.recording.interface import (
     run_unedited,
 )
 from headscope.engine.recording.output_projection import search_projections
-from headscope.engine.recording.recorder import Recorder, check_recording
+from headscope.engine.recording.recorder import Recorder, check_recording, find_module
 
 ATTENTIONS = frozenset({"attentions", "encoder_attentions", "decoder_attentions", "cross_attentions"})
 """What models return only with eager attention."""
@@ -92,6 +92,7 @@ def _verify(model: Model, recorder: Recorder, inputs: Mapping[str, Any], output:
     runs_fast = name in ("eager", "sdpa")  # others may have to be compiled, or need other devices
     difference = relative_difference(run(eager=False), output, real) if runs_fast else torch.inf
     _check_unseen(model, recorder, watch)
+    _warn_of_numbered_sites(model, recorder)
     if difference <= same:
         return
     eager = run(eager=True)
@@ -209,6 +210,23 @@ def _check_unseen(model: Model, recorder: Recorder, watch: "_AttentionWatch") ->
         warnings.warn(
             f"This model of type '{model_type}' also computes attention in {_join_names(unseen)} without the library's "
             f"attention interface. It is at no site: the trace holds '{recorder.site}', not the whole model.",
+            DataWarning,
+            stacklevel=2,
+        )
+
+
+def _warn_of_numbered_sites(model: Model, recorder: Recorder) -> None:
+    """Warn that modules of the site also compute attention in other places of their code."""
+    numbered = [name for name in recorder.modules if name != find_module(name)]
+    other = sorted(
+        {recorder.find_site(name) for name in numbered if recorder.find_site(find_module(name)) == recorder.site}
+    )
+    if other:
+        warnings.warn(
+            f"In this model of type '{model.network.config.model_type}' a call of "
+            f"{_join_names(map(find_module, numbered))} computes attention in several places of its code. The trace "
+            f"holds the first; site={join_words([repr(site) for site in other])} is what comes after. Edits of a head "
+            "change all of them.",
             DataWarning,
             stacklevel=2,
         )
