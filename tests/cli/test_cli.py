@@ -49,7 +49,7 @@ def test_help_fits_a_terminal(headscope, verb):
 
 def test_every_catalog_is_listed(headscope):
     done = headscope("list")
-    assert all(name in done.stdout for name in ("effective", "keys=visible", "head_grid", "modernbert"))
+    assert all(name in done.stdout for name in ("effective", "keys=visible", "head_grid", "xlnet"))
     assert all(len(line) <= 80 for line in done.stdout.splitlines())
     assert "matrix" not in headscope("list", "lenses").stdout
 
