@@ -29,10 +29,11 @@ class Example(LazyFields):
     words: tuple[str, ...] | None = None
     label: int | float | None = None
     columns: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
+    part_of: str | None = None  # the id of the example that this is a part of, as a window is of a picture
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the columns as a dict, because a read-only mapping cannot be pickled."""
-        return type(self), (self.id, self.text, self.pair, self.words, self.label, dict(self.columns))
+        return type(self), (self.id, self.text, self.pair, self.words, self.label, dict(self.columns), self.part_of)
 
 
 def sample_examples(examples: Sequence[Example], limit: int | None, seed: int) -> list[Example]:

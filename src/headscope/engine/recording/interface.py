@@ -9,6 +9,7 @@ edit, on the configs of its network. Another thread sees the config and the func
 """
 
 import inspect
+import re
 import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -24,6 +25,8 @@ from headscope.core.errors import CaptureError
 from headscope.engine.model import name_modules
 from headscope.engine.pruning.kept_heads import find_kept_heads
 from headscope.engine.recording.follow import Follower, count_heads, is_followed, pause_following
+from headscope.engine.recording.follow_tokens import TokenFollower
+from headscope.engine.recording.layout import read_arguments
 from headscope.engine.recording.recorder import AttentionCall, Recorder, lowest_score, restore_heads, start_graph
 
 
@@ -119,20 +122,45 @@ def is_editing() -> bool:
 
 
 @contextmanager
-def mark_forwards(recorder: Recorder, modules: Iterable[Any]) -> Iterator[None]:
-    """Tell the recorder when an attention module is called: ALBERT calls one for each layer.
+def mark_forwards(recorder: Recorder, modules: Iterable[Any], *, follows_tokens: bool = False) -> Iterator[None]:
+    """Tell the recorder when an attention module is called, and with what: ALBERT calls one for each layer.
 
-    Some modules compute attention several times in one call, which are no layers.
+    Some modules compute attention several times in one call, which are no layers. With `follows_tokens`, tokens are
+    followed from the blocks around the modules, so that it is known which of them a window holds.
     """
+    followers: list[tuple[Any, TokenFollower]] = []  # of the blocks that run, outermost first
 
-    def begin(*_: Any) -> None:
+    def begin(module: Any, args: Any, options: Any) -> None:
         if is_recording(recorder):  # never calls of another thread
-            recorder.running = ""
+            recorder.begin(read_arguments(module, args, options, followers[-1][1] if followers else None))
 
+    def enter(block: Any, args: Any, options: Any) -> None:
+        if is_recording(recorder) and not recorder.paused:
+            followers.append((block, TokenFollower(block, args, options)))
+            followers[-1][1].__enter__()
+
+    def leave(block: Any, *_: Any) -> None:
+        if is_recording(recorder) and followers and followers[-1][0] is block:
+            followers.pop()[1].__exit__(None, None, None)
+
+    attention = list(modules)
     with ExitStack() as stack:
-        for module in modules:
-            stack.enter_context(module.register_forward_pre_hook(begin))
+        for block in _find_blocks(recorder, attention) if follows_tokens else ():
+            stack.enter_context(block.register_forward_pre_hook(enter, with_kwargs=True))
+            stack.enter_context(block.register_forward_hook(leave, always_call=True))
+        for module in attention:
+            stack.enter_context(module.register_forward_pre_hook(begin, with_kwargs=True))
         yield
+
+
+def _find_blocks(recorder: Recorder, attention: Iterable[Any]) -> list[Any]:
+    """Return the innermost numbered module around each attention module of the recorder's site."""
+    modules = {name: module for module, name in recorder.names.items()}
+    names = (
+        recorder.names[module] for module in attention if recorder.find_site(recorder.names[module]) == recorder.site
+    )
+    found = (re.match(r"(.*\.)?\d+(?=\.)", name) for name in names)
+    return [modules[name] for name in dict.fromkeys(match[0] for match in found if match)]
 
 
 def run_unedited(function: Callable[[], Value]) -> Value:

@@ -1,17 +1,19 @@
 """Record what a model's attention modules compute during a forward pass."""
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
+from torch.nn import functional
 
 from headscope.core.errors import CaptureError, InputError
 from headscope.engine.model import Model
 from headscope.engine.pruning.kept_heads import KeptHeads
+from headscope.engine.recording.layout import Arguments, Layout, expand_regions, join_layouts
 
 
 @dataclass(frozen=True)
@@ -25,6 +27,7 @@ class AttentionCall:
     mask: Tensor | None
     group: int = 1  # number of consecutive heads whose values were repeated
     missing: tuple[int, ...] = ()  # heads that were pruned, which are zero here
+    layout: Layout | None = None  # which tokens of pictures its rows hold, where that is known
 
     def visible(self) -> Bool[Tensor, "#batch #query key"] | None:
         """Return which keys each query may see, from the mask that the module was given; None means all."""
@@ -88,6 +91,8 @@ class Recorder:
     followed: Counter[str] = field(default_factory=Counter)  # of those, calls without the attention interface
     model_output: Any = None  # what the network's forward returned
     running: str = ""  # the module whose call was recorded last, until it is called again
+    arguments: Arguments = field(default_factory=Arguments)  # of the module that runs
+    sequences: list[AttentionCall] = field(default_factory=list)  # those of the running module that are done
     paused: bool = False  # while `on_call` runs: what it calls itself is not part of the pass
 
     @property
@@ -95,12 +100,27 @@ class Recorder:
         """The sites at which attention was computed."""
         return sorted(set(map(self.find_site, self.modules)))
 
+    def begin(self, arguments: Arguments) -> None:
+        """Note that an attention module is called."""
+        self.running, self.arguments = "", arguments
+        self.sequences.clear()
+
     def record(self, call: AttentionCall) -> None:
-        """Keep a call if it is at the requested site."""
+        """Keep a call if it is at the requested site; of sequences that lie end to end, when the last is there."""
         if self.paused:
             return
         self.modules[call.name] += 1
-        if self.on_context is not None:
+        lengths = self.arguments.lengths
+        if len(lengths) > 1 and call.attention.shape[2:] == (lengths[len(self.sequences)],) * 2:
+            self.sequences.append(call)
+            if len(self.sequences) < len(lengths):
+                return
+            self._check_sequences_have_no_graph(call.name)
+            if self.on_context is not None:
+                self.on_context(replace(call, context=torch.cat([part.context for part in self.sequences], dim=2)))
+            call = join_sequences(self.sequences, lengths)
+            self.sequences.clear()
+        elif self.on_context is not None:
             self.on_context(call)
         if self.find_site(call.name) != self.site:
             return
@@ -118,7 +138,8 @@ class Recorder:
             )
         values = _detach(repeat_value_heads(call.values, attention.shape[1]))
         group = attention.shape[1] // call.values.shape[1]
-        self.calls.append(AttentionCall(call.name, attention, values, context, call.mask, group, call.missing))
+        recorded = AttentionCall(call.name, attention, values, context, call.mask, group, call.missing, call.layout)
+        self.calls.append(self._add_layout(recorded))
         if self.keeps_graph:
             self.graph.append(find_base(call.attention))
         if self.on_call is not None:
@@ -127,6 +148,51 @@ class Recorder:
                 self.on_call(self)
             finally:
                 self.paused = False
+
+    def _check_sequences_have_no_graph(self, name: str) -> None:
+        if self.keeps_graph and self.find_site(name) == self.site:
+            raise CaptureError(
+                f"{name} computes the attention of {len(self.sequences)} sequences one after the other, and a gradient "
+                "is known for one map of each layer. Capture a single picture, or leave out the target."
+            )
+
+    def _add_layout(self, call: AttentionCall) -> AttentionCall:
+        """Return a call with what the arguments of its module say of its tokens."""
+        layout, regions = self.arguments.layout, self.arguments.regions
+        if layout is not None and call.layout is None and len(layout.tokens) == len(call.attention):
+            call = replace(call, layout=layout)
+        visible = None if regions is None else expand_regions(regions, call.attention)
+        if visible is None:
+            return call
+        seen = call.visible()
+        return replace(call, mask=(visible if seen is None else visible & seen)[:, None])
+
+
+def join_sequences(calls: Sequence[AttentionCall], lengths: Sequence[int]) -> AttentionCall:
+    """Return the attention of several sequences as rows of one call; shorter ones are filled up with zeros.
+
+    >>> parts = [AttentionCall("", torch.ones(1, 1, n, n), torch.ones(1, 1, n, 3), torch.ones(1, 1, n, 3), None) for n in (1, 2)]
+    >>> join_sequences(parts, [1, 2]).attention[:, 0].tolist()
+    [[[1.0, 0.0], [0.0, 0.0]], [[1.0, 1.0], [1.0, 1.0]]]
+    """
+    longest = max(lengths)
+
+    def join(tensors: Sequence[Tensor], axes: int) -> Tensor:
+        """Fill up the token axes, which are the last or the last but one."""
+        rows = [
+            functional.pad(tensor, (0, longest - size) * 2 if axes == 2 else (0, 0, 0, longest - size))
+            for tensor, size in zip(tensors, lengths, strict=True)
+        ]
+        return torch.cat(rows)
+
+    attention = join([call.attention for call in calls], 2)
+    values, context = join([call.values for call in calls], 1), join([call.context for call in calls], 1)
+    mask = None
+    if len(set(lengths)) > 1:
+        real = torch.arange(longest, device=attention.device) < torch.tensor(lengths, device=attention.device)[:, None]
+        mask = (real[:, :, None] & real[:, None, :])[:, None]
+    layout = join_layouts(lengths, attention.device)
+    return replace(calls[0], attention=attention, values=values, context=context, mask=mask, layout=layout)
 
 
 def _detach(tensor: Tensor) -> Tensor:
