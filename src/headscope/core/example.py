@@ -31,6 +31,26 @@ class Example(LazyFields):
     columns: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
     part_of: str | None = None  # the id of the example that this is a part of, as a window is of a picture
 
+    def place_patches(self, keys: int) -> np.ndarray[Any, np.dtype[Any]] | None:
+        """Return the row and the column of each key in the picture, -1 outside of it; None without a picture.
+
+        A capture says where keys lie that are not all patches in order, after [CLS] and the like.
+
+        Parameters
+        ----------
+        keys
+            The number of keys.
+        """
+        if "picture" not in self.columns:
+            return None
+        if "places" in self.columns:
+            places = np.asarray(self.columns["places"])
+            return places if places.shape == (2, keys) else None
+        rows, columns = self.columns["patches"]
+        before = keys - rows * columns
+        patches = np.indices((rows, columns)).reshape(2, -1)
+        return None if before < 0 else np.pad(patches, ((0, 0), (before, 0)), constant_values=-1)
+
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the columns as a dict, because a read-only mapping cannot be pickled."""
         return type(self), (self.id, self.text, self.pair, self.words, self.label, dict(self.columns), self.part_of)

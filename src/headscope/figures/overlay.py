@@ -98,7 +98,7 @@ def _fit_image(width: float | None, aspect: float) -> tuple[tuple[float, float],
 def to_grid(head_map: xr.Dataset, weights: scales.Cells) -> scales.Cells:
     """Return the weights of patches at their rows and columns of the image."""
     rows, columns = head_map["key_row"].values, head_map["key_column"].values
-    patches = np.full((rows.max() + 1, columns.max() + 1), np.nan)
+    patches = np.full(head_map["picture"].attrs.get("patches", (rows.max() + 1, columns.max() + 1)), np.nan)
     patches[rows[rows >= 0], columns[rows >= 0]] = weights[rows >= 0]
     return patches
 

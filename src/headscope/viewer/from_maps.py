@@ -70,7 +70,7 @@ def make_map_sheet(maps: Sequence[Maps], example: int, name: str | None = None) 
         text=item.text,
         pair=item.pair,
         visible=[mask[example].cpu()[rows[:, None], columns].numpy() for mask in first.visible],
-        picture=_read_picture(item.columns, len(columns)),
+        picture=_read_picture(item, len(columns)),
         lenses=lenses,
         scalars=[scalar for each, lens in zip(maps, lenses, strict=True) for scalar in _scalars(each, example, lens)],
         python=_python_lines(maps, item, name, text_tokens, len(columns)),
@@ -208,17 +208,14 @@ def _drop_single(table: Any) -> Any:
     )
 
 
-def _read_picture(columns: Mapping[str, Any], keys: int) -> PatchPicture | None:
+def _read_picture(example: Example, keys: int) -> PatchPicture | None:
     """Return the picture that a capture put into its example, and where each key lies in it."""
-    if "picture" not in columns:
+    if (places := example.place_patches(keys)) is None:
         return None
-    rows, across = columns["patches"]
-    places = np.indices((rows, across)).reshape(2, -1)
-    row, column = np.pad(places, ((0, 0), (keys - rows * across, 0)), constant_values=-1)
-    pixels = np.asarray(columns["picture"])
+    pixels = np.asarray(example.columns["picture"])
     if pixels.dtype != np.uint8:
         pixels = (255 * np.clip(pixels, 0, 1)).round().astype(np.uint8)
-    return PatchPicture(pixels, rows, across, row.tolist(), column.tolist())
+    return PatchPicture(pixels, *example.columns["patches"], *places.tolist())
 
 
 def _python_lines(maps: Sequence[Maps], item: Example, name: str | None, text_tokens: int, shown_tokens: int) -> str:

@@ -173,11 +173,8 @@ def _padded(tokens: Tokens, example: int) -> list[str]:
 
 def _picture(example: Example, keys: int) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the picture that a capture put into its example, and where each key lies in it; -1 outside of it."""
-    if "picture" not in example.columns:
+    if (places := example.place_patches(keys)) is None:
         return {}, {}
-    rows, columns = example.columns["patches"]
-    places = np.indices((rows, columns)).reshape(2, -1)
-    before = keys - rows * columns  # [CLS] stands before the patches
-    row, column = np.pad(places, ((0, 0), (before, 0)), constant_values=-1)
-    picture = (("row", "column", "colour"), example.columns["picture"])
+    row, column = places
+    picture = (("row", "column", "colour"), example.columns["picture"], {"patches": list(example.columns["patches"])})
     return {"picture": picture}, {"key_row": ("key", row), "key_column": ("key", column)}

@@ -128,7 +128,7 @@ def mark_forwards(recorder: Recorder, modules: Iterable[Any], *, follows_tokens:
     Some modules compute attention several times in one call, which are no layers. With `follows_tokens`, tokens are
     followed from the blocks around the modules, so that it is known which of them a window holds.
     """
-    followers: list[tuple[Any, TokenFollower]] = []  # of the blocks that run, outermost first
+    followers: list[tuple[Any, Any]] = []  # of the blocks that run, outermost first
 
     def begin(module: Any, args: Any, options: Any) -> None:
         if is_recording(recorder):  # never calls of another thread
@@ -136,8 +136,9 @@ def mark_forwards(recorder: Recorder, modules: Iterable[Any], *, follows_tokens:
 
     def enter(block: Any, args: Any, options: Any) -> None:
         if is_recording(recorder) and not recorder.paused:
-            followers.append((block, TokenFollower(block, args, options)))
-            followers[-1][1].__enter__()
+            follower: Any = TokenFollower(block, args, options)
+            followers.append((block, follower))
+            follower.__enter__()
 
     def leave(block: Any, *_: Any) -> None:
         if is_recording(recorder) and followers and followers[-1][0] is block:

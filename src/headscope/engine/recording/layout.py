@@ -67,7 +67,8 @@ def read_arguments(module: Any, args: Sequence[Any], options: Mapping[str, Any],
 
 def bind_arguments(module: Any, args: Sequence[Any], options: Mapping[str, Any]) -> dict[str, Any]:
     """Return the arguments of a module's forward by name."""
-    names = _parameter_names(type(module))
+    module_class: Any = type(module)
+    names = _parameter_names(module_class)
     return {**dict(zip(names, args, strict=False)), **options}
 
 

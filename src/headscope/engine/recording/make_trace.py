@@ -52,13 +52,13 @@ def make_trace(model: Model, inputs: Inputs, request: Request, recorder: Recorde
 def _trace_layers(model: Model, inputs: Inputs, request: Request, recorder: Recorder, layers: Sequence[int]) -> Trace:
     """Return the trace of layers whose maps have one shape and hold the same tokens."""
     calls = [recorder.calls[label] for label in layers]
-    batch, head_count, *widths = calls[0].attention.shape
+    batch, head_count, queries_count, keys_count = calls[0].attention.shape
     heads = select_labels(range(head_count), request.heads, "head")
     seen = calls[0].visible()
     seen = None if seen is None else seen.any(1)
-    examples, queries, keys = inputs.tokens_at(
-        request.site, find_sites(model).sides_of(request.site), (batch, *widths), seen, calls[0].layout
-    )
+    shape = batch, queries_count, keys_count
+    sides = find_sites(model).sides_of(request.site)
+    examples, queries, keys = inputs.tokens_at(request.site, sides, shape, seen, calls[0].layout)
     selected, visible = _select_and_mask(
         calls, (queries.real, keys.real), heads, keep_pads="pads" in request.keep, checks_padding=not model.family.kinds
     )

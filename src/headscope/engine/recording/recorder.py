@@ -171,8 +171,9 @@ class Recorder:
 def join_sequences(calls: Sequence[AttentionCall], lengths: Sequence[int]) -> AttentionCall:
     """Return the attention of several sequences as rows of one call; shorter ones are filled up with zeros.
 
-    >>> parts = [AttentionCall("", torch.ones(1, 1, n, n), torch.ones(1, 1, n, 3), torch.ones(1, 1, n, 3), None) for n in (1, 2)]
-    >>> join_sequences(parts, [1, 2]).attention[:, 0].tolist()
+    >>> sizes = [(torch.ones(1, 1, size, size), torch.ones(1, 1, size, 3)) for size in (1, 2)]
+    >>> calls = [AttentionCall("", attention, values, values, None) for attention, values in sizes]
+    >>> join_sequences(calls, [1, 2]).attention[:, 0].tolist()
     [[[1.0, 0.0], [0.0, 0.0]], [[1.0, 1.0], [1.0, 1.0]]]
     """
     longest = max(lengths)
