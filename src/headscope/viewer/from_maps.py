@@ -1,6 +1,6 @@
 """Sheets of the viewer from Maps."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -15,6 +15,7 @@ from headscope.core.example import Example
 from headscope.core.lens import view
 from headscope.core.maps import Maps
 from headscope.core.maps.factored import Factored
+from headscope.core.prose import join_words
 from headscope.core.spec import parse_spec
 from headscope.core.tokens import Tokens, token_labels
 from headscope.core.trace import Trace, at_least_float32
@@ -34,6 +35,33 @@ def view_trace(trace: Trace) -> list[Maps]:
     """Return raw, effective and norm-based attention of a trace, where it holds what they need."""
     wanted = [name for name in ("raw", "effective", "norm") if lens_catalog.make(name).needs <= trace.held]
     return [view(trace, name) for name in wanted]
+
+
+def make_trace_sheets(trace: Trace, example: int, name: str | None = None) -> list[Sheet]:
+    """Return a sheet for the layers of each shape; of other shapes than the first, the first row of the same picture.
+
+    Their sites say which layers they hold.
+    """
+    chosen = trace.examples[example]
+    sheets = []
+    for part in (trace, *trace.other_layers):
+        same = [row for row, item in enumerate(part.examples) if _whole(item) == _whole(chosen)]
+        sheet = make_map_sheet(view_trace(part), example if part is trace else (same or [0])[0], name)
+        sheets.append(replace(sheet, site=f"{sheet.site}, {name_layers(part.layers)}"))
+    return sheets
+
+
+def _whole(example: Example) -> str:
+    return example.part_of or example.id
+
+
+def name_layers(layers: Sequence[int]) -> str:
+    """Name layers by number.
+
+    >>> name_layers((3,)), name_layers((4, 6))
+    ('layer 3', 'layers 4 and 6')
+    """
+    return f"layer{'s' if len(layers) > 1 else ''} {join_words(layers)}"
 
 
 def group_maps(maps: Sequence[Maps]) -> list[list[Maps]]:
@@ -232,6 +260,7 @@ def _python_lines(maps: Sequence[Maps], item: Example, name: str | None, text_to
     is_picture = "picture" in item.columns
     words = ["image"] if is_picture else [repr(item.text), *([repr(item.pair)] if item.pair else [])]
     words += [f"site={maps[0].site!r}"] if maps[0].site != "self" else []
+    words += [f"layers={list(maps[0].layers)}"] if item.part_of is not None or maps[0].layers[0] else []
     words += [f"max_length={shown_tokens}"] if text_tokens > shown_tokens else []
     words += [f"target={facts['target']!r}"] if "target" in facts else []
     words += [f"max_new_tokens={max(1, shown_tokens - text_tokens)}"] if "generated" in item.columns else []

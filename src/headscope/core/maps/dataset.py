@@ -75,9 +75,10 @@ def make_batch_dataset(maps: "Maps") -> xr.Dataset:
     variables: dict[Any, Any] = {}
     for name, variable in singles[0].variables.items():
         if name in singles[0].data_vars or set(sizes) & set(variable.dims):
-            arrays = [_fill_up(single[name], sizes) for single in singles]
+            alike = all(name in single and single[name].attrs == variable.attrs for single in singles)
+            arrays = [_fill_up(single[name], sizes) for single in singles] if alike else []
             if len({array.shape for array in arrays}) == 1:  # pictures may differ in size; those are left out
-                variables[name] = (("example", *variable.dims), np.stack(arrays))
+                variables[name] = (("example", *variable.dims), np.stack(arrays), variable.attrs)
         else:
             variables[name] = variable
     pairs = [example.pair or "" for example in maps.examples]
