@@ -12,6 +12,9 @@ import numpy as np
 from headscope.core.errors import InputError
 from headscope.core.lazy import LazyFields
 
+PAD = "[pad]"
+"""The name of a position that a model adds to fill a window of a picture up. It is attended to."""
+
 
 @dataclass(frozen=True)
 class Example(LazyFields):

@@ -19,6 +19,7 @@ from headscope.core.transfer import copy_to_host_async
 from headscope.data.reading.read import read
 from headscope.data.tokenizing.encode import Encoded, encode, pad_sequences, special_roles
 from headscope.data.tokenizing.readable import make_readable
+from headscope.engine.image_tokens import ImageTokens, find_image_tokens
 from headscope.engine.images import image_examples, process_images, read_images, reads_images
 from headscope.engine.main_input import (
     check_is_text,
@@ -205,7 +206,8 @@ def inputs_from_tensors(model: Model, batch: Mapping[str, Any], names: Sequence[
     images = _list_images(model, tensors)
     source = tokens_from_ids(model, host) if "input_ids" in tensors else None
     if source is not None:
-        examples = tuple(_example_from_tokens(source, row) for row in range(len(main)))
+        pictures = find_image_tokens(model, tensors)
+        examples = tuple(_example_from_tokens(source, row, pictures) for row in range(len(main)))
     elif "grid_thw" in tensors:  # pictures as one list of patches
         examples = name_examples(len(tensors["grid_thw"]), ["image"] * len(tensors["grid_thw"]))
     elif images is not None:
@@ -291,8 +293,9 @@ def tokens_from_ids(model: Model, host: Callable[[], Mapping[str, Tensor]], side
     )
 
 
-def _example_from_tokens(tokens: Tokens, row: int) -> Example:
-    return Example.lazy(id=str(row), text=lambda _: " ".join(tokens.text[row]), columns={})
+def _example_from_tokens(tokens: Tokens, row: int, pictures: ImageTokens | None) -> Example:
+    columns: Any = {} if pictures is None else lambda _: pictures.columns(row)
+    return Example.lazy(id=str(row), text=lambda _: " ".join(tokens.text[row]), columns=columns, part_of=None)
 
 
 def max_input_length(model: Model) -> int | None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor
@@ -167,12 +168,18 @@ def _image_column(
     processor: Any, pixels: Float[Tensor, "colour row column"], grid: tuple[int, int], _: Example
 ) -> dict[str, Any]:
     """Return the image as the model saw it, resized and cropped, aligned with its patches."""
+    return {"picture": restore_colors(processor, pixels), "patches": grid}
+
+
+def restore_colors(processor: Any, pixels: Float[Tensor, "colour row column"]) -> np.ndarray[Any, np.dtype[np.uint8]]:
+    """Return pixel values as colors from 0 to 255, as they were before the image processor changed them."""
     shades = pixels.float().cpu().permute(1, 2, 0)
     if getattr(processor, "do_normalize", False):
         shades = shades * torch.tensor(processor.image_std) + torch.tensor(processor.image_mean)
     if getattr(processor, "do_rescale", False):
         shades = shades / processor.rescale_factor
-    return {"picture": shades.round().clamp(0, 255).to(torch.uint8).numpy(), "patches": grid}
+    colors: np.ndarray[Any, np.dtype[np.uint8]] = shades.round().clamp(0, 255).to(torch.uint8).numpy()
+    return colors
 
 
 def _is_image(source: Any) -> bool:

@@ -11,12 +11,9 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from headscope.core.example import Example
+from headscope.core.example import PAD, Example
 from headscope.core.tokens import Tokens
 from headscope.engine.recording.layout import ABSENT, PADDED, Layout
-
-PAD = "[pad]"
-"""The name of a position that the model adds to fill a window up. It is attended to: no padding of a batch."""
 
 
 @dataclass(frozen=True)
