@@ -37,7 +37,8 @@ class Example(LazyFields):
     def place_patches(self, keys: int) -> np.ndarray[Any, np.dtype[Any]] | None:
         """Return the row and the column of each key in the picture, -1 outside of it; None without a picture.
 
-        A capture says where keys lie that are not all patches in order, after [CLS] and the like.
+        A capture says where keys lie that are not all patches in order, after [CLS] and the like; of other keys than
+        it says, nothing is known.
 
         Parameters
         ----------
@@ -51,8 +52,10 @@ class Example(LazyFields):
             return places if places.shape == (2, keys) else None
         rows, columns = self.columns["patches"]
         before = keys - rows * columns
+        if before not in (0, 1, 2, self.columns.get("before")):  # DeiT has two tokens before its patches
+            return None
         patches = np.indices((rows, columns)).reshape(2, -1)
-        return None if before < 0 else np.pad(patches, ((0, 0), (before, 0)), constant_values=-1)
+        return np.pad(patches, ((0, 0), (before, 0)), constant_values=-1)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the columns as a dict, because a read-only mapping cannot be pickled."""

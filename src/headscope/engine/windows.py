@@ -64,7 +64,7 @@ def place_tokens(columns: Any, tokens: Tensor, grid: Any) -> dict[str, Any]:
     """Return the columns of a picture with the places of tokens; without it where tokens do not cut it evenly."""
     picture = columns.get("picture")
     if picture is None or any(size % count for size, count in zip(picture.shape[:2], grid, strict=True)):
-        return {name: value for name, value in columns.items() if name not in ("picture", "patches")}
+        return {name: value for name, value in columns.items() if name not in ("picture", "patches", "before")}
     numbers = tokens.cpu().numpy()
     places = np.where(numbers >= 0, np.stack([numbers // grid[1], numbers % grid[1]]), -1)
     return {**columns, "patches": grid, "places": places}
