@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from headscope.core.errors import CaptureError
 from headscope.engine.model import Model
 from headscope.engine.pruning.kept_heads import find_kept_heads
-from headscope.engine.recording.recorder import AttentionCall, Recorder
+from headscope.engine.recording.recorder import Recorder
 
 _found: WeakKeyDictionary[Any, dict[str, str | None]] = WeakKeyDictionary()
 """By network and name of an attention module: the name of its output projection, None if it has none."""
@@ -27,15 +27,15 @@ _found: WeakKeyDictionary[Any, dict[str, str | None]] = WeakKeyDictionary()
 @contextmanager
 def search_projections(model: Model, recorder: Recorder) -> Iterator[None]:
     """Find the output projections of the attention modules that run in a block."""
-    table, calls = _found.setdefault(model.network, {}), list[AttentionCall]()
+    table, calls = _found.setdefault(model.network, {}), list[tuple[str, Tensor]]()
 
-    def note(call: AttentionCall) -> None:
-        table.setdefault(call.name, None)
-        calls[:] = [call]
+    def note(module: str, context: Tensor) -> None:
+        table.setdefault(module, None)
+        calls[:] = [(module, context)]
 
     def compare(layer: Any, args: tuple[Any, ...]) -> None:
-        if calls and args and isinstance(args[0], Tensor) and _is_context(args[0], calls[0].context):
-            module, name = calls[0].name, recorder.names[layer]
+        if calls and args and isinstance(args[0], Tensor) and _is_context(args[0], calls[0][1]):
+            module, name = calls[0][0], recorder.names[layer]
             known = table[module]
             if known is None or not name.startswith(f"{known}."):  # else a part of it, as of an adapter's layer
                 table[module] = name

@@ -81,7 +81,7 @@ class Recorder:
     find_site: Callable[[str], str]  # from a module's name
     site: str
     on_call: Callable[["Recorder"], None] | None = None  # called after each call at the site
-    on_context: Callable[[AttentionCall], None] | None = None  # called with each call at whatever site
+    on_context: Callable[[str, Tensor], None] | None = None  # called with a module's name and context, at whatever site
     marks_forwards: bool = False  # whether hooks reset `running` when a module is called
     keeps_graph: bool = False  # whether a gradient will be asked for
     calls: list[AttentionCall] = field(default_factory=list)
@@ -117,11 +117,11 @@ class Recorder:
                 return
             self._check_sequences_have_no_graph(call.name)
             if self.on_context is not None:
-                self.on_context(replace(call, context=torch.cat([part.context for part in self.sequences], dim=2)))
+                self.on_context(call.name, torch.cat([part.context for part in self.sequences], dim=2))
             call = join_sequences(self.sequences, lengths)
             self.sequences.clear()
         elif self.on_context is not None:
-            self.on_context(call)
+            self.on_context(call.name, call.context)
         if self.find_site(call.name) != self.site:
             return
         if call.name == self.running:
