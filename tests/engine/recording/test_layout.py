@@ -18,6 +18,8 @@ from headscope.core.lens import view
 from headscope.engine.capture import by_layer, capture, stream
 from headscope.engine.edited import edited
 from headscope.engine.load import load
+from headscope.engine.recording.layout import Arguments
+from headscope.engine.recording.recorder import AttentionCall, Recorder
 from headscope.measuring.measure import measure
 from headscope.plotting.draw import draw
 from headscope.viewer.source import make_source
@@ -500,3 +502,30 @@ def test_what_is_followed_is_left_as_it_was():
     list(stream(load(network, processor=ViTImageProcessorPil(size={"height": 32, "width": 32})), pictures(2)))
     assert [len(module._forward_hooks) for module in network.modules()] == hooks.before
     assert not any(len(module._forward_pre_hooks) for module in network.modules())
+
+
+def test_an_interrupt_leaves_nothing_that_follows_tokens():
+    network = build("swin")
+
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    handle = network.encoder.layers[0].blocks[1].mlp.register_forward_hook(interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        capture(load(network), {"pixel_values": random_pixels()})
+    handle.remove()
+    assert torch.overrides._len_torch_function_stack() == 0
+    assert list_shapes(capture(load(network), {"pixel_values": random_pixels()}))[0].layers == (0,)
+
+
+@pytest.mark.parametrize("lengths", [[6, 6, 5], [6, 7, 4]])
+def test_sequences_of_other_lengths_than_were_said_are_refused(lengths):
+    recorder = Recorder({}, lambda _: "self", "self", marks_forwards=True)
+    recorder.begin(Arguments(lengths=(6, 6, 4)))
+    with pytest.raises(CaptureError, match="tower computes attention several times in one call"):
+        for length in lengths:
+            numbers = torch.ones(1, 2, length, 3)
+            recorder.record(
+                AttentionCall("tower", torch.full((1, 2, length, length), 1 / length), numbers, numbers, None)
+            )
+        recorder.check_sequences_are_complete()

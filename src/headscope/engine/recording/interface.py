@@ -151,7 +151,11 @@ def mark_forwards(recorder: Recorder, modules: Iterable[Any], *, follows_tokens:
             stack.enter_context(block.register_forward_hook(leave, always_call=True))
         for module in attention:
             stack.enter_context(module.register_forward_pre_hook(begin, with_kwargs=True))
-        yield
+        try:
+            yield
+        finally:
+            while followers:  # no hook runs after an interrupt from the keyboard
+                followers.pop()[1].__exit__(None, None, None)
 
 
 def _find_blocks(recorder: Recorder, attention: Iterable[Any]) -> list[Any]:

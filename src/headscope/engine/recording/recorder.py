@@ -102,33 +102,31 @@ class Recorder:
 
     def begin(self, arguments: Arguments) -> None:
         """Note that an attention module is called."""
+        self.check_sequences_are_complete()
         self.running, self.arguments = "", arguments
-        self.sequences.clear()
 
     def record(self, call: AttentionCall) -> None:
         """Keep a call if it is at the requested site; of sequences that lie end to end, when the last is there."""
         if self.paused:
             return
         self.modules[call.name] += 1
-        lengths = self.arguments.lengths
-        if len(lengths) > 1 and call.attention.shape[2:] == (lengths[len(self.sequences)],) * 2:
+        if self._is_sequence(call):
             self.sequences.append(call)
-            if len(self.sequences) < len(lengths):
+            if len(self.sequences) < len(self.arguments.lengths):
                 return
             self._check_sequences_have_no_graph(call.name)
-            if self.on_context is not None:
-                self.on_context(call.name, torch.cat([part.context for part in self.sequences], dim=2))
-            call = join_sequences(self.sequences, lengths)
+            context = torch.cat([part.context for part in self.sequences], dim=2)
+            call = join_sequences(self.sequences, self.arguments.lengths)
             self.sequences.clear()
-        elif self.on_context is not None:
-            self.on_context(call.name, call.context)
+        else:
+            self.check_sequences_are_complete()
+            context = call.context
+        if self.on_context is not None:
+            self.on_context(call.name, context)
         if self.find_site(call.name) != self.site:
             return
         if call.name == self.running:
-            raise CaptureError(
-                f"{call.name} computes attention several times in one call, and a trace holds one map for each layer. "
-                "If that is once for each image, give a single one; otherwise this site cannot be captured."
-            )
+            raise several_maps(call.name)
         self.running = call.name if self.marks_forwards else ""
         attention, context = _detach(call.attention), _detach(call.context)
         if call.missing:  # zeros would count as attention in every mean, NaN is left out
@@ -149,6 +147,18 @@ class Recorder:
             finally:
                 self.paused = False
 
+    def _is_sequence(self, call: AttentionCall) -> bool:
+        """Whether a call is of the next of several sequences that lie end to end."""
+        lengths, done = self.arguments.lengths, len(self.sequences)
+        batch, _, queries, keys = call.attention.shape
+        return len(lengths) > 1 and batch == 1 and queries == keys == lengths[done]
+
+    def check_sequences_are_complete(self) -> None:
+        """Raise CaptureError if a module has computed the attention of some of its sequences only."""
+        if self.sequences and self.find_site(self.sequences[0].name) == self.site:
+            raise several_maps(self.sequences[0].name)
+        self.sequences.clear()
+
     def _check_sequences_have_no_graph(self, name: str) -> None:
         if self.keeps_graph and self.find_site(name) == self.site:
             raise CaptureError(
@@ -166,6 +176,14 @@ class Recorder:
             return call
         seen = call.visible()
         return replace(call, mask=(visible if seen is None else visible & seen)[:, None])
+
+
+def several_maps(name: str) -> CaptureError:
+    """Return the error for a module with several maps."""
+    return CaptureError(
+        f"{name} computes attention several times in one call, and a trace holds one map for each layer. If that is "
+        "once for each image, give a single one; otherwise this site cannot be captured."
+    )
 
 
 def join_sequences(calls: Sequence[AttentionCall], lengths: Sequence[int]) -> AttentionCall:
@@ -215,6 +233,7 @@ def find_base(tensor: Tensor) -> Tensor:
 def check_recording(model: Model, recorder: Recorder) -> None:
     """Raise an error if the site is missing, or if attention times values is not what the heads computed."""
     model_type, site = model.network.config.model_type, recorder.site
+    recorder.check_sequences_are_complete()
     if not recorder.modules:
         raise CaptureError(
             f"Nothing was captured: while this model of type '{model_type}' ran, no softmax over tokens was multiplied "
