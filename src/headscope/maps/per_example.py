@@ -190,6 +190,8 @@ def list_wholes(examples: Sequence[Example]) -> list[str]:
     >>> list_wholes([Example("0.0", "", part_of="0"), Example("0.1", "", part_of="0"), Example("1", "")])
     ['0', '1']
     """
+    if all(example.part_of is None for example in examples):
+        return [example.id for example in examples]
     return list(dict.fromkeys(example.part_of or example.id for example in examples))
 
 

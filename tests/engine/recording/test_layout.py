@@ -23,6 +23,7 @@ from headscope.engine.recording.recorder import AttentionCall, Recorder
 from headscope.measuring.measure import measure
 from headscope.plotting.draw import draw
 from headscope.viewer.source import make_source
+from tests.head_atlas.data import make_atlas
 
 pytestmark = pytest.mark.filterwarnings("ignore:The maps of these layers differ")
 WINDOW = 4
@@ -351,6 +352,11 @@ def test_what_needs_all_layers_at_once_is_refused_for_layers_of_different_shapes
         measure(model, pictures(2), statistics="head_distance", progress=False)
     with pytest.raises(InputError, match="Means of heads are a table of layers that are alike"):
         average_heads(model, pictures(2))
+
+
+def test_an_atlas_of_windows_is_refused(tmp_path):
+    with pytest.raises(InputError, match=r"maps of layers \[0\] are of windows of pictures, or differ in shape"):
+        make_atlas(swin_of_pictures(), tmp_path / "atlas", pictures(2), lens=["raw"])
 
 
 @pytest.mark.filterwarnings("ignore:The model was given 2 example")
