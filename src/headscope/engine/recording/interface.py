@@ -17,6 +17,7 @@ from contextvars import ContextVar, copy_context
 from dataclasses import dataclass, replace
 from functools import cache, partial, wraps
 from typing import Any, Protocol, TypeVar, runtime_checkable
+from weakref import WeakSet
 
 import torch
 from torch import Tensor
@@ -58,6 +59,7 @@ _lock = threading.RLock()  # a generator that ends an edit may be collected whil
 _implementations: dict[int, dict[int, str]] = {}  # of a recorder or editor: what configs say in its context, by id
 _replaced: dict[tuple[int, str], _Replaced] = {}  # by id of the owner and name
 _stance = _Replaced(None, users=0)  # of torch.compile
+_ungrouped: WeakSet[Any] = WeakSet()  # blocks that were seen to attend among their tokens as they are given
 
 
 @contextmanager
@@ -132,10 +134,14 @@ def mark_forwards(recorder: Recorder, modules: Iterable[Any], *, follows_tokens:
 
     def begin(module: Any, args: Any, options: Any) -> None:
         if is_recording(recorder):  # never calls of another thread
-            recorder.begin(read_arguments(module, args, options, followers[-1][1] if followers else None))
+            block, follower = followers[-1] if followers else (None, None)
+            arguments = read_arguments(module, args, options, follower)
+            if arguments.layout is not None and arguments.layout.grid is None and arguments.layout.as_given:
+                _ungrouped.add(block)
+            recorder.begin(arguments)
 
     def enter(block: Any, args: Any, options: Any) -> None:
-        if is_recording(recorder) and not recorder.paused:
+        if is_recording(recorder) and not recorder.paused and block not in _ungrouped:
             follower: Any = TokenFollower(block, args, options)
             followers.append((block, follower))
             follower.__enter__()
