@@ -28,6 +28,11 @@ from headscope.viewer.sheet import LensMaps, PatchPicture, Scalar, Sheet, TokenR
 STATISTICS = ("entropy", "distance", "peak")
 """Numbers by head that the viewer offers of any maps, where they can be measured on one example."""
 
+ONE_WINDOW = (
+    "The maps of these layers differ in shape or in their tokens. Of windows, one of each layer is shown. For another, "
+    "choose it: hs.show(hs.view(part, 'raw').sel(example=…)), where part is the trace or one of its other_layers."
+)
+
 SHOWN_DIAGNOSTICS = ("share", "rank", "null", "residual", "at_bound", "same_for_sources")
 
 
@@ -40,14 +45,19 @@ def view_trace(trace: Trace) -> list[Maps]:
 def make_trace_sheets(trace: Trace, example: int, name: str | None = None) -> list[Sheet]:
     """Return a sheet for the layers of each shape; of other shapes than the first, the first row of the same picture.
 
-    Their sites say which layers they hold.
+    Their sites say which layers they hold, and which window.
     """
     chosen = trace.examples[example]
     sheets = []
     for part in (trace, *trace.other_layers):
         same = [row for row, item in enumerate(part.examples) if _whole(item) == _whole(chosen)]
-        sheet = make_map_sheet(view_trace(part), example if part is trace else (same or [0])[0], name)
-        sheets.append(replace(sheet, site=f"{sheet.site}, {name_layers(part.layers)}"))
+        row = example if part is trace else (same or [0])[0]
+        sheet = make_map_sheet(view_trace(part), row, name)
+        place = name_layers(part.layers)
+        if part.examples[row].part_of is not None:
+            text, _, window = sheet.text.rpartition(", ")
+            sheet, place = replace(sheet, text=text), f"{place}, {window}"
+        sheets.append(replace(sheet, site=f"{sheet.site}, {place}", messages=[ONE_WINDOW]))
     return sheets
 
 
