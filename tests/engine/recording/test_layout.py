@@ -538,3 +538,23 @@ def test_sequences_of_other_lengths_than_were_said_are_refused(lengths):
                 AttentionCall("tower", torch.full((1, 2, length, length), 1 / length), numbers, numbers, None)
             )
         recorder.check_sequences_are_complete()
+
+
+@pytest.mark.parametrize("kind", ["swin", "swinv2"])
+def test_edits_know_which_tokens_of_a_shifted_window_see_each_other(kind):
+    model, inputs = load(build(kind)), {"pixel_values": random_pixels()}
+    trace = list_shapes(capture(model, inputs))[1]
+    written = []
+    layer = model.network.encoder.layers[0].blocks[1].attention
+    projection = layer.o_proj if kind == "swin" else layer.output.dense
+    handle = projection.register_forward_pre_hook(lambda _, args: written.append(args[0].detach()))
+    with edited(model, "uniform_heads:heads=L1H1"), torch.no_grad():
+        model.network(**inputs)
+    handle.remove()
+    uniform = trace.visible[0] / trace.visible[0].sum(-1, keepdim=True)
+    torch.testing.assert_close(
+        written[0].unflatten(-1, (2, 8))[:, :, 1], uniform @ trace.values[0][:, 1], atol=1e-5, rtol=0
+    )
+    with torch.no_grad(), edited(model, "effective_attention"):
+        changed = model.network(**inputs).last_hidden_state
+    torch.testing.assert_close(changed, trace.model_output.last_hidden_state, atol=1e-3, rtol=1e-3)

@@ -62,7 +62,7 @@ def read_arguments(module: Any, args: Sequence[Any], options: Mapping[str, Any],
     named = bind_arguments(module, args, options)
     mask, starts = named.get("attention_mask"), named.get("cu_seqlens")
     lengths = () if not isinstance(starts, Tensor) or starts.ndim != 1 else tuple(starts.diff().tolist())
-    return Arguments(None if follower is None else follower.find_layout(named), _read_regions(mask), lengths)
+    return Arguments(None if follower is None else follower.find_layout(named), read_regions(mask), lengths)
 
 
 def bind_arguments(module: Any, args: Sequence[Any], options: Mapping[str, Any]) -> dict[str, Any]:
@@ -77,7 +77,7 @@ def _parameter_names(module_class: Any) -> tuple[str, ...]:
     return tuple(inspect.signature(module_class.forward).parameters)[1:]
 
 
-def _read_regions(mask: Any) -> Bool[Tensor, "window query key"] | None:
+def read_regions(mask: Any) -> Bool[Tensor, "window query key"] | None:
     """Return what a mask leaves visible that holds 0 and HIDDEN only."""
     if not isinstance(mask, Tensor) or mask.ndim != 3 or not mask.is_floating_point() or mask.shape[1] != mask.shape[2]:
         return None
