@@ -22,6 +22,8 @@ OTHERS = {
     "google/vit-base-patch16-224": "viewer",
     "openai/clip-vit-base-patch32": "clip",
     "path/to/classifier": "classifier",
+    "microsoft/swin-tiny-patch4-window7-224": "windows",
+    "llava-hf/llava-1.5-7b-hf": "speaker",
     "facebook/wav2vec2-large-960h-lv60-self": "hearer",
 }
 TEXTS = ("A fine film.", "Warm and witty.", "I loved it.", "A dull film.", "Cold and clumsy.", "I hated it.")
@@ -54,6 +56,32 @@ def models(root: Path) -> Path:
     transformers.CLIPProcessor(image_processor=images, tokenizer=tokenizer).save_pretrained(root / "clip")
     network("vit").save_pretrained(root / "viewer")
     processor().save_pretrained(root / "viewer")
+    stages = {
+        "depths": [2, 2],
+        "num_heads": [2, 4],
+        "embed_dim": 16,
+        "window_size": 3,
+        "image_size": 12,
+        "patch_size": 2,
+    }
+    transformers.SwinModel(transformers.SwinConfig(**stages)).save_pretrained(root / "windows")
+    processor().save_pretrained(root / "windows")
+    words = load().tokenizer
+    words.add_special_tokens({"additional_special_tokens": ["<image>"]})
+    patches = {"model_type": "clip_vision_model", **part, "image_size": 24, "patch_size": 8}
+    language = {"model_type": "llama", **part, "vocab_size": len(words)}
+    spoken = transformers.LlavaConfig(
+        text_config=language, vision_config=patches, image_token_index=words.convert_tokens_to_ids("<image>")
+    )
+    transformers.LlavaForConditionalGeneration(spoken).save_pretrained(root / "speaker")
+    transformers.LlavaProcessor(
+        images,
+        words,
+        patch_size=8,
+        vision_feature_select_strategy="default",
+        image_token="<image>",
+        num_additional_image_tokens=1,
+    ).save_pretrained(root / "speaker")
     heard = transformers.Wav2Vec2Config(**part, conv_dim=(8, 8), conv_stride=(16, 20), conv_kernel=(20, 25))
     transformers.Wav2Vec2Model(heard).save_pretrained(root / "hearer")
     transformers.Wav2Vec2FeatureExtractor(return_attention_mask=True).save_pretrained(root / "hearer")

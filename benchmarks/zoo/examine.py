@@ -131,8 +131,8 @@ def _try_all(outcome: Outcome, specimen: Specimen, verbs: tuple[str, ...], secon
     trace: list[Trace] = []
     steps: dict[str, Callable[[], Cell]] = {
         "capture": lambda: _try_capture(outcome, specimen, trace),
-        "effective": lambda: _try_effective(trace[0]),
-        "norm": lambda: _try_norm(specimen, trace[0]),
+        "effective": lambda: _try_each_shape(_try_effective, trace[0]),
+        "norm": lambda: _try_each_shape(lambda part: _try_norm(specimen, part), trace[0]),
         "edit": lambda: _try_edit(specimen, trace[0]),
         "generate": lambda: _try_generate(specimen),
         "prune": lambda: _try_prune(specimen, trace[0]),
@@ -188,7 +188,7 @@ def _try_capture(outcome: Outcome, specimen: Specimen, kept: list[Trace]) -> Cel
             if difference is not None
             and not any((other[index] or 0) <= LIMIT for other in others if other[index] is not None)
         ]
-        found += [] if (own := _difference(trace, theirs)) is None else [own]
+        found += [] if (own := _difference(trace, theirs, some=True)) is None else [own]
         expected = theirs and outcome.model_type not in RETURN_OTHERS
         outcome.sites[site] = min(found, default=torch.inf if expected else None)
         if outcome.model_type in RETURN_OTHERS:
@@ -232,6 +232,17 @@ def _find_unseen(specimen: Specimen, sites: Any, trace: Trace) -> list[str]:
     return sorted(name for name in unseen if not re.fullmatch(pattern, name))
 
 
+def _try_each_shape(step: Callable[[Trace], Cell], trace: Trace) -> Cell:
+    """Try a verb on the layers of each shape."""
+    cells = [step(part) for part in list_shapes(trace)]
+    return Cell("yes", next((cell.reason for cell in cells if cell.reason), ""))
+
+
+def list_shapes(trace: Trace) -> list[Trace]:
+    """Return the traces of all layers, those of each shape together."""
+    return [trace, *trace.other_layers]
+
+
 def _try_effective(trace: Trace) -> Cell:
     """Compare effective attention with a projection of single rows by a float64 decomposition."""
     maps = view(trace, "effective")
@@ -262,7 +273,7 @@ def _try_norm(specimen: Specimen, trace: Trace) -> Cell:
     model = load(specimen.network, tokenizer=_find_tokenizer(specimen.network))
     if trace.output is None:
         torch.manual_seed(0)
-        trace = capture(model, specimen.inputs, keep=("attention", "values", "output"))
+        trace = capture(model, specimen.inputs, layers=trace.layers, keep=("attention", "values", "output"))
     view(trace, "norm")
     assert trace.output is not None
     assert trace.context is not None
@@ -485,20 +496,45 @@ def difference(first: Any, second: Any, masks: Sequence[torch.Tensor] = ()) -> f
     return 0.0
 
 
-def _difference(trace: Trace, theirs: list[torch.Tensor]) -> float | None:
-    """Return the largest difference between a trace and weights of the same shapes; None for those of others."""
-    if [layer.shape for layer in theirs] != [layer.shape for layer in trace.attention]:
+def _list_masks(specimen: Specimen) -> list[torch.Tensor]:
+    return [tensor.bool() for name, tensor in specimen.inputs.items() if name.endswith("mask") and tensor.ndim == 2]
+
+
+def _difference(trace: Trace, theirs: list[torch.Tensor], *, some: bool = False) -> float | None:
+    """Return the largest difference between a trace and weights of the same shapes; None for those of others.
+
+    With `some`, the weights may be those of some layers: each is compared with the layer that is most like it.
+    """
+    layers = {
+        label: (attention, (part.queries.real & seen.any(-1))[:, None, :, None])
+        for part in list_shapes(trace)
+        for label, attention, seen in zip(part.layers, part.attention, part.visible, strict=True)
+    }
+    pairs = [layers[label] for label in sorted(layers)]
+    if [layer.shape for layer in theirs] == [attention.shape for attention, _ in pairs]:
+        return max(map(_difference_of_layer, pairs, theirs))
+    if not some or not 0 < len(theirs) < len(pairs):
         return None
-    rows = [(trace.queries.real & seen.any(-1))[:, None, :, None] for seen in trace.visible]
-    layers = zip(trace.attention, theirs, rows, strict=True)
-    return max((largest((ours - plain).masked_fill(~real, 0)) for ours, plain, real in layers), default=None)
+    alike = [[pair for pair in pairs if pair[0].shape == plain.shape] for plain in theirs]
+    if not all(alike):
+        return None
+    return max(
+        min(_difference_of_layer(pair, plain) for pair in found) for found, plain in zip(alike, theirs, strict=True)
+    )
+
+
+def _difference_of_layer(layer: tuple[torch.Tensor, torch.Tensor], plain: torch.Tensor) -> float:
+    attention, real = layer
+    return largest((attention - plain).masked_fill(~real, 0))
 
 
 def product_difference(trace: Trace) -> float:
     """Return how far A·V, in float64, is from what the heads computed, as a share of its largest number."""
-    assert trace.values is not None
-    assert trace.context is not None
-    layers = zip(trace.attention, trace.values, trace.context, strict=True)
+    layers = [
+        layer
+        for part in list_shapes(trace)
+        for layer in zip(part.attention, part.values or [], part.context or [], strict=True)
+    ]
     return max(largest(a.double() @ v.double() - c.double()) / max(largest(c), 1e-9) for a, v, c in layers)
 
 

@@ -9,6 +9,7 @@ import torch
 import xarray as xr
 from torch import Tensor
 
+from headscope.core.errors import InputError
 from headscope.core.provenance import stamp
 from headscope.core.trace import Trace
 from headscope.engine.batch import read_inputs
@@ -55,6 +56,12 @@ def average_heads(
     source = None
     for site in dict.fromkeys(find_sites(model).table.values()):
         for trace in stream(model, examples, site=site, keep=("values",), **sizes):
+            if trace.other_layers:
+                raise InputError(
+                    f"Means of heads are a table of layers that are alike, but at '{site}' the maps of layers "
+                    f"{list(trace.layers)} and of {trace.describe_other_layers()} differ in shape or in their tokens. "
+                    "Of such a model use the edits zero_heads or uniform_heads."
+                )
             source = trace.source
             tables[site] = _add(tables.get(site), trace)
     facts = {} if source is None else source.describe()

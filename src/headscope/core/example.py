@@ -12,6 +12,9 @@ import numpy as np
 from headscope.core.errors import InputError
 from headscope.core.lazy import LazyFields
 
+PAD = "[pad]"
+"""The name of a position that a model adds to fill a window of a picture up. It is attended to."""
+
 
 @dataclass(frozen=True)
 class Example(LazyFields):
@@ -29,10 +32,34 @@ class Example(LazyFields):
     words: tuple[str, ...] | None = None
     label: int | float | None = None
     columns: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
+    part_of: str | None = None  # the id of the example that this is a part of, as a window is of a picture
+
+    def place_patches(self, keys: int) -> np.ndarray[Any, np.dtype[Any]] | None:
+        """Return the row and the column of each key in the picture, -1 outside of it; None without a picture.
+
+        A capture says where keys lie that are not all patches in order, after [CLS] and the like; of other keys than
+        it says, nothing is known.
+
+        Parameters
+        ----------
+        keys
+            The number of keys.
+        """
+        if "picture" not in self.columns:
+            return None
+        if "places" in self.columns:
+            places = np.asarray(self.columns["places"])
+            return places if places.shape == (2, keys) else None
+        rows, columns = self.columns["patches"]
+        before = keys - rows * columns
+        if before not in (0, 1, 2, self.columns.get("before")):  # DeiT has two tokens before its patches
+            return None
+        patches = np.indices((rows, columns)).reshape(2, -1)
+        return np.pad(patches, ((0, 0), (before, 0)), constant_values=-1)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the columns as a dict, because a read-only mapping cannot be pickled."""
-        return type(self), (self.id, self.text, self.pair, self.words, self.label, dict(self.columns))
+        return type(self), (self.id, self.text, self.pair, self.words, self.label, dict(self.columns), self.part_of)
 
 
 def sample_examples(examples: Sequence[Example], limit: int | None, seed: int) -> list[Example]:

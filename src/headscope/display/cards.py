@@ -65,7 +65,9 @@ def _make_model_card(model: Model) -> str:
         f"Model {model.spec}",
         {
             "network": f"{type(model.network).__name__}, family {type(model.family).__name__.lower()}",
-            "attention": f"{count_noun(layers, 'layer')} × {count_noun(heads, 'head')}" if layers and heads else "",
+            "attention": f"{count_noun(layers, 'layer')} × {count_noun(heads, 'head')}"
+            if layers and isinstance(heads, int)
+            else "",
             "pruned": join_words(pruned_heads(config), limit=8, empty=""),
             "parameters": f"{sum(tensor.numel() for tensor in weights):,}",
             "weights": f"{str(model.network.dtype).removeprefix('torch.')} on {model.device}",
@@ -79,6 +81,7 @@ def _make_trace_card(trace: Trace) -> str:
     facts = {
         "site": f"{trace.site}{f'; the model also has {join_words(others)}' if others else ''}",
         "attention": f"{count_noun(len(trace.layers), 'layer')} × {count_noun(len(trace.heads), 'head')}",
+        "other layers": f"{trace.describe_other_layers()}, in other_layers" if trace.other_layers else "",
         "pruned": join_words((f"L{layer}H{head}" for layer, head in sorted(trace.pruned)), limit=8, empty=""),
         "tokens": _count_tokens(trace.keys.counts.tolist()),
         "holds": join_words(sorted(trace.held)),

@@ -19,6 +19,7 @@ from headscope.core.transfer import copy_to_host_async
 from headscope.data.reading.read import read
 from headscope.data.tokenizing.encode import Encoded, encode, pad_sequences, special_roles
 from headscope.data.tokenizing.readable import make_readable
+from headscope.engine.image_tokens import ImageTokens, find_image_tokens
 from headscope.engine.images import image_examples, process_images, read_images, reads_images
 from headscope.engine.main_input import (
     check_is_text,
@@ -31,7 +32,9 @@ from headscope.engine.main_input import (
 )
 from headscope.engine.model import Model
 from headscope.engine.positions import Positions, find_positions
+from headscope.engine.recording.layout import Layout
 from headscope.engine.sound import name_examples, process_sounds, read_sounds, reads_sounds
+from headscope.engine.windows import find_windows
 
 
 @dataclass(frozen=True)
@@ -53,15 +56,20 @@ class Inputs:
         sides: tuple[str | None, str | None],
         shape: tuple[int, int, int],
         seen: Bool[Tensor, "#batch key"] | None = None,
+        layout: Layout | None = None,
     ) -> tuple[tuple[Example, ...], Tokens, Tokens]:
         """Return the examples, the query tokens and the key tokens of a site with maps of batch × queries × keys.
 
-        `sides` says which axes are the model's inputs. Other positions, such as patches of an image, are numbered, as
-        are all rows and positions where the model regroups them; of these, keys that no query has `seen` are padding.
+        `sides` says which axes are the model's inputs. Rows that are windows of pictures are examples with the tokens
+        that the `layout` says. Other positions, such as patches of an image, are numbered, as are all rows and
+        positions where the model regroups them; of these, keys that no query has `seen` are padding.
         """
         batch, *widths = shape
-        examples = self._examples_of(batch, sides)
         side_tokens = [None if side is None else self.source if side == "source" else self.target for side in sides]
+        placed = None if layout is None or any(side_tokens) else self._place_windows(layout, widths)
+        if placed is not None:
+            return placed
+        examples = self._examples_of(batch, sides)
         queries, keys = (
             tokens or self.positions.tokens(batch, width) for tokens, width in zip(side_tokens, widths, strict=True)
         )
@@ -81,10 +89,27 @@ class Inputs:
         queries, keys = (_number_tokens(batch, width, seen) for width in widths)
         return examples, queries, keys
 
+    def _place_windows(
+        self, layout: Layout, widths: Sequence[int]
+    ) -> tuple[tuple[Example, ...], Tokens, Tokens] | None:
+        """Return the examples and tokens of windows of pictures; None where nothing says what the rows hold."""
+        pictures = self.examples if self.images is None else self.images()
+        pixels = self.tensors.get("pixel_values")
+        grids = self.tensors.get("grid_thw", self.tensors.get("image_grid_thw"))
+        counts = None if grids is None else grids.prod(-1).tolist()
+        size = None if pixels is None or pixels.ndim < 4 else (pixels.shape[-2], pixels.shape[-1])
+        windows = find_windows(layout, len(pictures), counts, size)
+        if windows is None:
+            return None
+        tokens = windows.name_tokens()
+        rows, width = tokens.real.shape
+        queries, keys = (tokens if side == width else Positions().tokens(rows, side) for side in widths)
+        return windows.make_examples(pictures), queries, keys
+
     def _examples_of(self, batch: int, sides: tuple[str | None, str | None]) -> tuple[Example, ...]:
         """Return the examples of a site with this many rows: those of the batch, its pictures, or its channels."""
-        if self.images is not None and sides == (None, None) and batch == len(self.tensors["pixel_values"]):
-            return self.images()
+        if self.images is not None and sides == (None, None) and batch == len(images := self.images()):
+            return images
         if self.channels > 1 and batch == len(self.examples) * self.channels:
             return tuple(
                 replace(example, id=f"{example.id}.{channel}", text=f"{example.text}, channel {channel}")
@@ -178,10 +203,11 @@ def inputs_from_tensors(model: Model, batch: Mapping[str, Any], names: Sequence[
         tensors["decoder_input_ids"] = torch.full((len(main), 1), decoder_start_id(model))
     on_device = {name: tensor.to(model.device, non_blocking=True) for name, tensor in tensors.items()}
     arguments, host = forward_arguments(model, on_device), copy_ids_to_host(tensors)
-    images = partial(image_examples, model, tensors["pixel_values"]) if "pixel_values" in tensors else None
+    images = _list_images(model, tensors)
     source = tokens_from_ids(model, host) if "input_ids" in tensors else None
     if source is not None:
-        examples = tuple(_example_from_tokens(source, row) for row in range(len(main)))
+        pictures = find_image_tokens(model, tensors)
+        examples = tuple(_example_from_tokens(source, row, pictures) for row in range(len(main)))
     elif "grid_thw" in tensors:  # pictures as one list of patches
         examples = name_examples(len(tensors["grid_thw"]), ["image"] * len(tensors["grid_thw"]))
     elif images is not None:
@@ -198,6 +224,16 @@ def inputs_from_tensors(model: Model, batch: Mapping[str, Any], names: Sequence[
         images if source is not None else None,
         channels=count_channels(model, tensors),
     )
+
+
+def _list_images(model: Model, tensors: Mapping[str, Tensor]) -> Callable[[], tuple[Example, ...]] | None:
+    """Return what makes the examples of a tower that reads the pictures of a batch; None without pictures."""
+    pixels, grids = tensors.get("pixel_values"), tensors.get("image_grid_thw")
+    if pixels is None:
+        return None
+    if grids is not None:  # one list of patches
+        return partial(name_examples, len(grids), ["image"] * len(grids))
+    return partial(image_examples, model, pixels.flatten(0, 1) if pixels.ndim == 5 else pixels)
 
 
 def _holds_words(ids: Tensor | None) -> bool:
@@ -257,8 +293,9 @@ def tokens_from_ids(model: Model, host: Callable[[], Mapping[str, Tensor]], side
     )
 
 
-def _example_from_tokens(tokens: Tokens, row: int) -> Example:
-    return Example.lazy(id=str(row), text=lambda _: " ".join(tokens.text[row]), columns={})
+def _example_from_tokens(tokens: Tokens, row: int, pictures: ImageTokens | None) -> Example:
+    columns: Any = {} if pictures is None else lambda _: pictures.columns(row)
+    return Example.lazy(id=str(row), text=lambda _: " ".join(tokens.text[row]), columns=columns, part_of=None)
 
 
 def max_input_length(model: Model) -> int | None:

@@ -1,5 +1,6 @@
 """Capture the attention and values of a model over texts."""
 
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -7,7 +8,7 @@ from typing import Any, TypeVar
 
 import torch
 
-from headscope.core.errors import CaptureError, InputError
+from headscope.core.errors import CaptureError, DataWarning, InputError
 from headscope.core.options import takes_options
 from headscope.core.target import parse_target
 from headscope.core.trace import Trace
@@ -59,8 +60,22 @@ def capture(options: CaptureOptions) -> Trace:
     """
     request, sizes = _read_request(options.model, options)
     trace = capture_batch(options.model, prepare_inputs(options.model, options.text, options.pair, **sizes), request)
-    warn_about_nan(trace, stacklevel=4)
+    for part in (trace, *trace.other_layers):
+        warn_about_nan(part, stacklevel=4)
+    if trace.other_layers:
+        warn_about_other_layers(trace, stacklevel=4)
     return trace
+
+
+def warn_about_other_layers(trace: Trace, *, stacklevel: int) -> None:
+    """Say which layers a trace holds, and where the others are."""
+    warnings.warn(
+        f"The maps of these layers differ in shape, or in the tokens that they hold: this trace is of layers "
+        f"{list(trace.layers)}, and trace.other_layers holds {trace.describe_other_layers()}, a trace each. "
+        f"layers={list(trace.other_layers[0].layers)} captures one of them by itself.",
+        DataWarning,
+        stacklevel=stacklevel,
+    )
 
 
 @takes_options(StreamOptions)
@@ -286,5 +301,6 @@ def record_calls(
         reads_pictures="pixel_values" in forward_parameters(model.network),
     )
     modules = [] if tested else map(model.network.get_submodule, sites.modules)
-    with record_interface(recorder), mark_forwards(recorder, modules):
+    pictures = sites.sides_of(site) == (None, None) or model.network.main_input_name == "pixel_values"
+    with record_interface(recorder), mark_forwards(recorder, modules, follows_tokens=pictures):
         yield recorder

@@ -26,6 +26,7 @@ from headscope.engine.recording.interface import (
     is_active,
     own_implementation,
 )
+from headscope.engine.recording.layout import bind_arguments, expand_regions, read_regions
 from headscope.engine.recording.recorder import AttentionCall, repeat_value_heads
 from headscope.engine.recording.sites import find_sites
 from headscope.results.hashes import hash_file
@@ -158,6 +159,7 @@ class _Pass(threading.local):
         self.heads: dict[str, dict[int, int]] = {}  # the number of heads of each layer so far, at each site
         self.own: Visible | None = None  # which keys the queries of the last self-attention saw
         self.real: Mapping[str | None, Tensor] = {}  # which tokens of each side are not padding, where that was said
+        self.regions: Visible | None = None  # what the mask of the last attention module leaves visible in windows
         self.began = True  # whether no attention was computed since a module was called
         # masks of this pass, kept alive so that no id is reused, what they let be seen, and by which rows, None for all
         self.masks: dict[Any, tuple[Any, Visible, Tensor | None]] = {}
@@ -231,11 +233,14 @@ class _Editor:
 
     def _visible(self, call: AttentionCall, site: str) -> tuple[Visible, Bool[Tensor, "batch 1 query 1"] | None]:
         """Return which keys each query sees, and which queries see any; layers with the same mask share the tensors."""
-        key = site, id(call.mask), call.attention.shape, call.attention.device
+        regions = self.current.regions
+        key = site, id(call.mask), id(regions), call.attention.shape, call.attention.device
         if key not in self.current.masks:
             visible = _visible(call, site, self.current.real.get(self.find_side(site)))
+            shown = None if regions is None else expand_regions(regions, call.attention)
+            visible = visible if shown is None else visible & shown
             seeing = None if call.mask is None else visible.any(-1)[:, None, :, None]
-            self.current.masks[key] = call.mask, visible, seeing
+            self.current.masks[key] = (call.mask, regions), visible, seeing
         return self.current.masks[key][1:]
 
     def _own_visible(self, visible: Visible, site: str) -> Bool[Tensor, "batch query _"] | None:
@@ -254,7 +259,7 @@ class _Editor:
             self.inside[id(module)] = {id(submodule) for submodule in module.modules()} - {id(module)}
             self.whole_sites[id(module)] = self._find_whole_sites(name, module)
             yield module.register_forward_pre_hook(
-                lambda module, _, arguments: self._begin(module, arguments), with_kwargs=True
+                lambda module, args, options: self._begin(module, args, options), with_kwargs=True
             )
             yield module.register_forward_hook(
                 lambda module, _, output: self._end(module, output),
@@ -269,7 +274,7 @@ class _Editor:
         outside = self.names.keys() - set(map(id, module.modules()))
         return sites - {self.find_site(self.names[other]) for other in outside}
 
-    def _begin(self, module: Any, arguments: Mapping[str, Any]) -> None:
+    def _begin(self, module: Any, args: Sequence[Any], options: Mapping[str, Any]) -> None:
         running = self.current.running
         if id(module) not in self.inside:  # of a copy of the network
             return
@@ -278,9 +283,11 @@ class _Editor:
             self.current.calls.clear()
             self.current.masks.clear()
             self.current.own = None
-            self.current.real = _find_real(module, arguments)
+            self.current.real = _find_real(module, options)
         running.append(module)
         self.current.began = True
+        if id(module) in self.names:
+            self.current.regions = read_regions(bind_arguments(module, args, options).get("attention_mask"))
 
     def _end(self, module: Any, output: Any) -> None:
         running = self.current.running

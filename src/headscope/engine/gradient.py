@@ -5,13 +5,14 @@ from contextlib import contextmanager
 from typing import Any
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 from torch.utils._pytree import tree_map
 
 from headscope.core.errors import CaptureError
 from headscope.core.trace import at_least_float32
 from headscope.engine.readout import Readout
-from headscope.engine.recording.recorder import Recorder
+from headscope.engine.recording.recorder import AttentionCall, Recorder
 
 
 @contextmanager
@@ -39,8 +40,24 @@ def compute_gradients(readout: Readout, output: Any, recorder: Recorder) -> list
                 f"The target has no gradient with respect to the attention of {call.name}: the model does not compute "
                 "the prediction from the weights that this module returns. Capture it without a target."
             )
-        scaled_gradients.append(at_least_float32(gradient) * factor.to(at_least_float32(gradient))[:, None, None, None])
+        gradient = at_least_float32(gradient)
+        scaled_gradients.append(gradient * _expand_factor(factor.to(gradient), call)[:, None, None, None])
     return scaled_gradients
+
+
+def _expand_factor(factor: Float[Tensor, " batch"], call: AttentionCall) -> Float[Tensor, " row"]:
+    """Return the factor of each row of the maps; windows have that of their picture."""
+    rows = len(call.attention)
+    if rows == len(factor):
+        return factor
+    if call.layout is not None and call.layout.pictures == len(factor):
+        return factor[call.layout.tokens.amax(-1).to(factor.device) // call.layout.count]
+    if bool((factor == factor[0]).all()):
+        return factor[:1].expand(rows)
+    raise CaptureError(
+        f"The maps of {call.name} have {rows} rows for {len(factor)} examples, and nothing says whose target each row "
+        "belongs to. Capture without a target, or one example at a time."
+    )
 
 
 def detach_output(output: Any) -> Any:

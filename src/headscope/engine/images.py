@@ -9,6 +9,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor
@@ -157,22 +158,29 @@ def image_examples(
     columns: list[Any] = [{}] * len(pixels)
     if model.processor is not None and grid is not None:
         pixels = pixels.detach().clone()  # the caller may change the tensor before anyone looks
-        columns = [partial(_image_column, model.processor, image, grid) for image in pixels]
+        before = 1 + (getattr(model.network.config, "num_register_tokens", None) or 0)
+        columns = [partial(_image_column, model.processor, image, grid, before) for image in pixels]
     ids = [str(row) for row in range(len(pixels))] if ids is None else ids
     images = zip(ids, names or ["image"] * len(pixels), columns, strict=True)
     return tuple(Example.lazy(id=name, text=text, columns=column) for name, text, column in images)
 
 
 def _image_column(
-    processor: Any, pixels: Float[Tensor, "colour row column"], grid: tuple[int, int], _: Example
+    processor: Any, pixels: Float[Tensor, "colour row column"], grid: tuple[int, int], before: int, _: Example
 ) -> dict[str, Any]:
     """Return the image as the model saw it, resized and cropped, aligned with its patches."""
+    return {"picture": restore_colors(processor, pixels), "patches": grid, "before": before}
+
+
+def restore_colors(processor: Any, pixels: Float[Tensor, "colour row column"]) -> np.ndarray[Any, np.dtype[np.uint8]]:
+    """Return pixel values as colors from 0 to 255, as they were before the image processor changed them."""
     shades = pixels.float().cpu().permute(1, 2, 0)
     if getattr(processor, "do_normalize", False):
         shades = shades * torch.tensor(processor.image_std) + torch.tensor(processor.image_mean)
     if getattr(processor, "do_rescale", False):
         shades = shades / processor.rescale_factor
-    return {"picture": shades.round().clamp(0, 255).to(torch.uint8).numpy(), "patches": grid}
+    colors: np.ndarray[Any, np.dtype[np.uint8]] = shades.round().clamp(0, 255).to(torch.uint8).numpy()
+    return colors
 
 
 def _is_image(source: Any) -> bool:

@@ -252,6 +252,11 @@ def _read_processor(source: str, network: Any) -> Any:
         return _read_pretrained(AutoImageProcessor, source, "image processor", trust_remote_code=False)
     if network.main_input_name in SOUND_INPUTS:
         return _read_pretrained(AutoFeatureExtractor, source, "feature extractor", trust_remote_code=False)
+    if getattr(network.config, "image_token_id", None) is not None:  # only pictures of maps need it
+        try:
+            return _read_pretrained(AutoImageProcessor, source, "image processor", trust_remote_code=False)
+        except LoadError:
+            return None
     return None
 
 
@@ -292,9 +297,10 @@ def _check_weights(source: str, network: Any, report: dict[str, Any]) -> None:
 
 
 def _build_model(network: Any, tokenizer: Any, processor: Any, spec: str) -> Model:
-    if network.main_input_name in SOUND_INPUTS and hasattr(processor, "feature_extractor"):
+    part = "feature_extractor" if network.main_input_name in SOUND_INPUTS else "image_processor"
+    if hasattr(processor, part):  # a processor of texts and of what else the model reads
         tokenizer = tokenizer or getattr(processor, "tokenizer", None)
-        processor = processor.feature_extractor
+        processor = getattr(processor, part)
     if tokenizer is not None:
         rows = _count_embeddings(network)
         if rows is not None and len(tokenizer) > rows:

@@ -69,6 +69,12 @@ class Model(HasCard):
         return digest.hexdigest()
 
 
+def read_size(config: Any, name: str) -> int:
+    """Return a size from a config, the largest of several (Swin has heads for each stage); 12 where it has none."""
+    size = getattr(config, name, None) or 12
+    return int(max(size) if isinstance(size, list | tuple) else size)
+
+
 def check_model(model: Any) -> None:
     """Raise InputError for anything that `hs.load` did not return."""
     if not isinstance(model, Model):

@@ -10,7 +10,9 @@ from matplotlib.colors import ListedColormap
 from matplotlib.patches import Rectangle
 
 from headscope.core.errors import InputError
+from headscope.core.example import PAD
 from headscope.core.figure import Figure, Target
+from headscope.core.prose import join_words
 from headscope.plotting import canvas, heatmap, scales, selection, theme
 
 FADED = 0.35  # contrast of the image; colours show weights, so the image is pale
@@ -21,10 +23,11 @@ SOFT = 0.75  # darkness of the largest weight, so that the image stays visible
 class Overlay(Figure):
     """The image in pale grey, each patch coloured by its weight; darker is more.
 
-    It shows the weights of `query`, counted from 0; by default those of [CLS], or the mean over all queries where
-    there is no [CLS] or `mean` is set. A query that is a patch is outlined. The weight on tokens that are no patch is
-    given below. Colors are linear up to the largest weight of a patch, or up to `limit`; `scale` sets linear, root or
-    log. `cmap` is a colour map of matplotlib, `size` the width in inches.
+    It shows the weights of `query`, counted from 0; by default those of [CLS], of the last word where the picture is
+    part of a text, or the mean over all queries where there is neither or `mean` is set. A query that is a patch is
+    outlined. The weight on tokens that are no patch is given below. Colors are linear up to the largest weight of a
+    patch, or up to `limit`; `scale` sets linear, root or log. `cmap` is a colour map of matplotlib, `size` the width
+    in inches.
     """
 
     layer: int | None = None
@@ -79,8 +82,14 @@ class Overlay(Figure):
         selection.check_query(head_map, self.query)
         if self.query is not None or self.mean:
             return self.query
-        special = selection.special_tokens(head_map, "query")
-        return special.index(True) if any(special) else None
+        names, special = selection.token_texts(head_map, "query"), selection.special_tokens(head_map, "query")
+        if names == selection.token_texts(head_map, "key"):
+            outside = (head_map["key_row"].values < 0).tolist()
+            words = [row for row, name in enumerate(names) if outside[row] and not special[row] and name != PAD]
+            if words:  # of a text with a picture the last, which sees all of it
+                return words[-1]
+        marks = [row for row, name in enumerate(names) if special[row] and name != PAD]
+        return marks[0] if marks else None
 
 
 def _fit_image(width: float | None, aspect: float) -> tuple[tuple[float, float], tuple[float, float], bool]:
@@ -98,7 +107,7 @@ def _fit_image(width: float | None, aspect: float) -> tuple[tuple[float, float],
 def to_grid(head_map: xr.Dataset, weights: scales.Cells) -> scales.Cells:
     """Return the weights of patches at their rows and columns of the image."""
     rows, columns = head_map["key_row"].values, head_map["key_column"].values
-    patches = np.full((rows.max() + 1, columns.max() + 1), np.nan)
+    patches = np.full(head_map["picture"].attrs.get("patches", (rows.max() + 1, columns.max() + 1)), np.nan)
     patches[rows[rows >= 0], columns[rows >= 0]] = weights[rows >= 0]
     return patches
 
@@ -107,7 +116,8 @@ def _check_image(head_map: xr.Dataset) -> None:
     if "picture" not in head_map or "key_row" not in head_map.coords:
         raise InputError(
             "The figure 'overlay' needs a picture, but this data has none. Capture a path or a PIL image with a model "
-            "that reads pictures and has its image processor: hs.load(…, processor=…)."
+            "that reads pictures and has its image processor: hs.load(…, processor=…). Of pictures inside texts and in "
+            "windows it also needs to know which tokens are their patches; not every model says that."
         )
     if not (head_map["key_row"] >= 0).any():
         raise InputError("There is nothing to draw: none of the keys in this data is a patch of the picture.")
@@ -129,8 +139,8 @@ def _soften(scale: scales.ColourScale) -> scales.ColourScale:
 
 def _outline_query(ax: Axes, head_map: xr.Dataset, query: int, grid: tuple[int, ...]) -> None:
     """Draw a frame around the patch of the query, where queries and keys are the same tokens."""
-    name, names = selection.token_texts(head_map, "query")[query], selection.token_texts(head_map, "key")
-    key = names.index(name) if name in names else 0
+    queries, names = selection.token_texts(head_map, "query"), selection.token_texts(head_map, "key")
+    key = query if queries == names else names.index(queries[query]) if queries[query] in names else 0
     row, column = int(head_map["key_row"][key]), int(head_map["key_column"][key])
     if row >= 0:
         height, width = (size / count for size, count in zip(head_map["picture"].shape[:2], grid, strict=True))
@@ -142,4 +152,4 @@ def _describe_rest(head_map: xr.Dataset, weights: scales.Cells) -> str:
     """Return the weight on keys that are no patch, in words."""
     outside = head_map["key_row"].values < 0
     names = [name for name, out in zip(selection.token_texts(head_map, "key"), outside, strict=True) if out]
-    return f"Not shown: {np.nansum(weights[outside]):.2g} to {', '.join(names)}" if names else ""
+    return f"Not shown: {np.nansum(weights[outside]):.2g} to {join_words(names, limit=6)}" if names else ""

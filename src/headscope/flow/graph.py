@@ -43,7 +43,19 @@ def view_inner(trace: Trace, inner: Lens) -> Maps:
             f"Rollout and flow follow the weights of single layers, but those of '{spec}' reach down to the input "
             "already. Give inner= a lens of single layers, such as 'raw', 'effective' or 'norm'."
         )
+    _check_all_tokens_are_there(trace)
     return view(trace, inner)
+
+
+def _check_all_tokens_are_there(trace: Trace) -> None:
+    """Raise InputError for windows, and for layers whose maps differ: their tokens are not those of the layer below."""
+    windows = any(example.part_of is not None for example in trace.examples)
+    if windows or trace.other_layers:
+        what = "hold windows of a picture" if windows else f"differ from those of {trace.describe_other_layers()}"
+        raise InputError(
+            f"Attention is followed from layer to layer where all layers attend among the same tokens, but the maps of "
+            f"layers {list(trace.layers)} {what}. Use a lens of single layers, such as 'raw', 'effective' or 'norm'."
+        )
 
 
 def residual_graph(

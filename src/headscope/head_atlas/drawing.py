@@ -11,6 +11,7 @@ from zipfile import ZIP_DEFLATED, ZipFile
 import numpy as np
 from torch import Tensor
 
+from headscope.core.errors import InputError
 from headscope.core.example import tabulate_examples
 from headscope.core.lens import Lens
 from headscope.core.maps import Maps
@@ -115,6 +116,12 @@ def _write_trace(
     trace: Trace,
 ) -> None:
     """Store an entry for each example and head that wants it, with the map of every lens."""
+    if trace.other_layers or len(trace.examples) != len(batch):
+        raise InputError(
+            f"An atlas shows a map of each head for an example, but the maps of layers {list(trace.layers)} are of "
+            "windows of pictures, or differ in shape from those of other layers. Look at one picture: "
+            "hs.show(hs.capture(model, picture))."
+        )
     maps = [view_with_nan(trace, lens) for lens in lenses]
     if LENSES not in archive.namelist():
         archive.writestr(LENSES, json.dumps({each.lens: each.signed for each in maps}))

@@ -106,7 +106,8 @@ class PerExample(Statistic):
         values, labels = compute_values(self, batch)
         nan = find_nan_maps(batch.focus)
         values = {name: drop_nan(table, nan.to(table.device)) for name, table in values.items()}
-        return make_state(self, values, [example.id for example in batch.examples], labels, nan=nan)
+        values = {name: average_parts(table, batch.examples) for name, table in values.items()}
+        return make_state(self, values, list_wholes(batch.examples), labels, nan=any_part(nan, batch.examples))
 
     def finish(self, state: State) -> xr.Dataset:
         """Return for each variable x its mean x, and x_sd, x_n, x_low, x_high (95 % interval) and any x_rows.
@@ -181,6 +182,47 @@ def make_state(
         if rows:
             leaves[f"{name}_rows"] = Rows.from_values(np.array(ids, dtype=np.str_), table)
     return State(to_spec(statistic), leaves, {name: list(axis) for name, axis in labels.items()})
+
+
+def list_wholes(examples: Sequence[Example]) -> list[str]:
+    """Return the ids of examples; those of windows of one picture are one, that of the picture.
+
+    >>> list_wholes([Example("0.0", "", part_of="0"), Example("0.1", "", part_of="0"), Example("1", "")])
+    ['0', '1']
+    """
+    if all(example.part_of is None for example in examples):
+        return [example.id for example in examples]
+    return list(dict.fromkeys(example.part_of or example.id for example in examples))
+
+
+def average_parts(values: Float[Tensor, "batch *axes"], examples: Sequence[Example]) -> Float[Tensor, "whole *axes"]:
+    """Return the mean over the parts of each example, such as windows of a picture; NaN are left out.
+
+    >>> windows = [Example("0.0", "", part_of="0"), Example("0.1", "", part_of="0")]
+    >>> average_parts(torch.tensor([1.0, 2.0]), windows).tolist()
+    [1.5]
+    """
+    rows = _rows_of_wholes(examples)
+    if rows is None:
+        return values
+    means = [values[row.to(values.device)].double().nanmean(0) for row in rows]
+    return torch.stack(means)
+
+
+def any_part(table: Bool[Tensor, "batch *axes"], examples: Sequence[Example]) -> Bool[Tensor, "whole *axes"]:
+    """Return which examples have a part where a table is true."""
+    rows = _rows_of_wholes(examples)
+    return table if rows is None else torch.stack([table[row.to(table.device)].any(0) for row in rows])
+
+
+def _rows_of_wholes(examples: Sequence[Example]) -> list[Tensor] | None:
+    """Return the rows of the parts of each example; None if no example is a part."""
+    if all(example.part_of is None for example in examples):
+        return None
+    rows: dict[str, list[int]] = {}
+    for row, example in enumerate(examples):
+        rows.setdefault(example.part_of or example.id, []).append(row)
+    return [torch.tensor(numbers) for numbers in rows.values()]
 
 
 def align_heads(nan: Bool[Tensor, "batch _ _"], heads: Sequence[int]) -> Bool[Tensor, "batch _ _"]:

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 import torch
 from torch import Tensor
+from torch.nn import functional
 
 from headscope.core.batch import Batch
 from headscope.core.edit import Edit
@@ -34,7 +35,16 @@ from headscope.engine.batch import Inputs
 from headscope.engine.capture import capture_batch, make_request, map_layers
 from headscope.engine.edited import edit_if_any
 from headscope.engine.model import Model
-from headscope.maps.per_example import PerExample, align_heads, compute_values, drop_nan, make_state
+from headscope.maps.per_example import (
+    PerExample,
+    align_heads,
+    any_part,
+    average_parts,
+    compute_values,
+    drop_nan,
+    list_wholes,
+    make_state,
+)
 from headscope.maps.rows import find_nan_maps
 from headscope.maps.words import to_words
 from headscope.measuring.settings import MeasureSettings
@@ -124,6 +134,11 @@ class _NanTables:
             _concat_tables([layer.sources for layer in layers]), _concat_tables([layer.maps for layer in layers])
         )
 
+    def join_parts(self, trace: Trace) -> "_NanTables":
+        """Return the tables by example, where the rows of a trace are windows of pictures."""
+        sources = {name: any_part(table, trace.examples) for name, table in self.sources.items()}
+        return _NanTables(sources, {key: any_part(table, trace.examples) for key, table in self.maps.items()})
+
     def find_unexpected(self, labels: HeadLabels) -> "_NanTables":
         """Return the tables without heads that were pruned."""
         sources = {name: labels.find_unexpected(nan) for name, nan in self.sources.items()}
@@ -205,6 +220,10 @@ class Observer:
             traces = self._capture(inputs, second)
             if pending is not None:
                 yield pending
+            if traces["model"].other_layers:
+                pending = self._observe_shapes(traces["model"], inputs)
+                continue
+            _check_examples(traces["model"], inputs)
             pending = self._observe_stack(traces)
         if pending is not None:
             yield pending
@@ -233,24 +252,47 @@ class Observer:
             values = _concat_layers([layer for layer, _ in layers])
             nan = _NanTables(sources, _concat_tables([tables_of_layer for _, tables_of_layer in layers]))
         values |= self._compute(maps, "stack", tables)
-        return _PendingBatch.start(HeadLabels.from_trace(traces["model"]), nan, values, self._observe_directly(maps))
+        labels = _label_heads(traces["model"])
+        return _PendingBatch.start(labels, nan.join_parts(traces["model"]), values, self._observe_directly(maps))
+
+    def _observe_shapes(self, trace: Trace, inputs: Inputs) -> _PendingBatch:
+        """Compute the statistics of layers whose maps differ in shape, of each layer by itself."""
+        if not self.settings.streams or self.against is not None:
+            raise InputError(
+                f"The maps of layers {list(trace.layers)} and of {trace.describe_other_layers()} of this model differ "
+                "in shape, so only statistics and lenses that need one layer at a time can be measured on all of them. "
+                f"Measure those of one shape: layers={list(trace.layers)}."
+            )
+        layers = [
+            self._observe_layer({}, inputs, _select_trace_layer(part, index))
+            for part in (trace, *trace.other_layers)
+            for index in range(len(part.layers))
+        ]
+        return self._join_layers(sorted(layers, key=lambda layer: layer[0].layers[0]))
 
     def _observe_streaming(self, inputs: Inputs) -> _PendingBatch:
         """Compute the statistics of each layer while the model runs, and free its maps."""
         with self.edited_model() as model:
-            layers = map_layers(model, inputs, self.make_request(model), partial(self._observe_layer, {}))
+            return self._join_layers(
+                map_layers(model, inputs, self.make_request(model), partial(self._observe_layer, {}, inputs))
+            )
+
+    @staticmethod
+    def _join_layers(layers: Sequence[tuple[HeadLabels, _NanTables, dict[Key, _Values]]]) -> _PendingBatch:
         labels, nan, values = zip(*layers, strict=True)
         return _PendingBatch.start(HeadLabels.join(labels), _NanTables.concat(nan), _concat_layers(values), {})
 
     def _observe_layer(
-        self, tables: dict[str, tuple[Tensor, ...]], trace: Trace
+        self, tables: dict[Any, TokenTables], inputs: Inputs, trace: Trace
     ) -> tuple[HeadLabels, _NanTables, dict[Key, _Values]]:
-        """Compute the statistics of one layer; the first layer fills the token tables."""
-        if not tables:
-            tables.update(self._token_tables(trace))
+        """Compute the statistics of one layer; the first layer with the same tokens fills the token tables."""
+        _check_examples(trace, inputs)
+        key = None if trace.examples[0].part_of else (trace.queries.real.shape, trace.keys.real.shape)
+        if key is None or key not in tables:  # windows may be of other tokens in each layer
+            tables[key] = self._token_tables(trace)
         maps = self._view({"model": trace})
-        values, nan = self._observe_maps(select_layer(maps, trace.layers[0]), tables)
-        return HeadLabels.from_trace(trace), _NanTables(find_nan(trace), nan), values
+        values, nan = self._observe_maps(select_layer(maps, trace.layers[0]), tables[key])
+        return _label_heads(trace), _NanTables(find_nan(trace), nan).join_parts(trace), values
 
     def _observe_maps(
         self, layer: MapsByLens, tables: TokenTables
@@ -318,7 +360,9 @@ class Observer:
             batch = Batch(maps["model", lens].examples, maps, lens, tables)
             for statistic in self.settings.statistics:
                 if isinstance(statistic, PerExample) and statistic.scope == scope:
-                    values[lens, to_spec(statistic)] = _Values(*compute_values(statistic, batch))
+                    rows, labels = compute_values(statistic, batch)
+                    means = {name: average_parts(table, batch.examples) for name, table in rows.items()}
+                    values[lens, to_spec(statistic)] = _Values(means, labels)
         return values
 
     def _make_states(self, pending: _PendingBatch, nan: _NanTables, tables: Iterable[Tensor]) -> States:
@@ -397,9 +441,39 @@ def _unfold_layers(values: _Values, maps: Maps) -> _Values:
     return _Values(tensors, {**values.labels, "layer": maps.layers, "head": maps.heads})
 
 
+def _check_examples(trace: Trace, inputs: Inputs) -> None:
+    """Raise InputError if nothing says of which example the rows of a trace are."""
+    if len(list_wholes(trace.examples)) != len(inputs.examples):
+        raise InputError(
+            f"The maps of layer {trace.layers[0]} have {len(trace.examples)} rows for {len(inputs.examples)} examples, "
+            "and nothing says of which example each is, so that they cannot be averaged by example. hs.capture shows "
+            "them."
+        )
+
+
+def _label_heads(trace: Trace) -> HeadLabels:
+    return replace(HeadLabels.from_trace(trace), ids=list_wholes(trace.examples))
+
+
+def _select_trace_layer(trace: Trace, index: int) -> Trace:
+    """Return the trace of one layer."""
+    tensors: dict[str, Any] = {
+        name: None if (layers := getattr(trace, name)) is None else [layers[index]]
+        for name in ("attention", "visible", "values", "gradient", "context", "output")
+    }
+    return replace(trace, layers=(trace.layers[index],), other_layers=(), **tensors)
+
+
 def _concat_tables(layers: Sequence[Mapping[AnyKey, Tensor]]) -> dict[AnyKey, Tensor]:
-    """Concatenate tables of single layers along the layer axis."""
-    return {key: torch.cat([tables[key] for tables in layers], dim=1) for key in layers[0]}
+    """Concatenate tables of single layers along the layer axis; heads that a layer does not have are False."""
+    return {key: torch.cat(_fill_heads([tables[key] for tables in layers], False), dim=1) for key in layers[0]}
+
+
+def _fill_heads(tables: Sequence[Tensor], value: float) -> list[Tensor]:
+    """Return tables `batch layer head …` with as many heads as the largest has."""
+    heads = max(table.shape[2] for table in tables)
+    missing = [[0, 0] * (table.ndim - 3) + [0, heads - table.shape[2]] for table in tables]
+    return [functional.pad(table, pad, value=value) for table, pad in zip(tables, missing, strict=True)]
 
 
 def _concat_layers(layers: Sequence[Mapping[Key, _Values]]) -> dict[Key, _Values]:
@@ -407,7 +481,19 @@ def _concat_layers(layers: Sequence[Mapping[Key, _Values]]) -> dict[Key, _Values
     joined = {}
     for key, first in layers[0].items():
         all_values = [layer[key] for layer in layers]
-        tensors = {name: torch.cat([values.tensors[name] for values in all_values], dim=1) for name in first.tensors}
-        labels = {**first.labels, "layer": [label for values in all_values for label in values.labels["layer"]]}
+        if len({tuple(table.shape[3:]) for values in all_values for table in values.tensors.values()}) > 1:
+            raise InputError(
+                f"The statistic '{key[1]}' has values along an axis that differs between layers whose maps differ in "
+                "shape. Measure layers of one shape: layers=[…], as hs.capture lists them."
+            )
+        tensors = {
+            name: torch.cat(_fill_heads([values.tensors[name] for values in all_values], torch.nan), dim=1)
+            for name in first.tensors
+        }
+        labels = {
+            **first.labels,
+            "layer": [label for values in all_values for label in values.labels["layer"]],
+            "head": max((values.labels["head"] for values in all_values), key=len),
+        }
         joined[key] = _Values(tensors, labels)
     return joined

@@ -17,7 +17,7 @@ from headscope.data.tokenizing.encode import tokenize, warn_truncated
 from headscope.data.tokenizing.shorten import COUNTED, shorten_examples
 from headscope.engine.batch import check_max_length
 from headscope.engine.images import count_patches, reads_images
-from headscope.engine.model import Model
+from headscope.engine.model import Model, read_size
 from headscope.engine.sound import count_sound_positions, reads_sounds
 from headscope.results import hashes
 
@@ -82,8 +82,8 @@ def max_cells(model: Model, copies: int, *, layers: int | None = None) -> int:
     `copies` of every map are in memory, of this number of layers, by default of all.
     """
     config = model.network.config.get_text_config()
-    depth = getattr(config, "num_hidden_layers", 12) if layers is None else layers
-    return device_memory(model) // 8 // (4 * depth * getattr(config, "num_attention_heads", 12) * copies)
+    depth = read_size(config, "num_hidden_layers") if layers is None else layers
+    return device_memory(model) // 8 // (4 * depth * read_size(config, "num_attention_heads") * copies)
 
 
 def device_memory(model: Model) -> int:

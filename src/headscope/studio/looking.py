@@ -188,6 +188,7 @@ class InputSize:
 def measure_input(model: "Model", request: LookRequest, limits: Limits) -> InputSize:
     """Return the size of the maps; raise InputError where it is beyond what the studio takes."""
     from headscope.engine.capture import prepare_inputs
+    from headscope.engine.model import read_size
 
     check_reads(model)
     inputs = prepare_inputs(model, [request.example], None, max_length=None, pad_to=None)
@@ -196,7 +197,7 @@ def measure_input(model: "Model", request: LookRequest, limits: Limits) -> Input
     if request.generate:
         check_generates(model, max(sides), request.generate)
     config = model.network.config.get_text_config()
-    heads, layers = (int(getattr(config, name, 0) or 12) for name in ("num_attention_heads", "num_hidden_layers"))
+    heads, layers = (read_size(config, name) for name in ("num_attention_heads", "num_hidden_layers"))
     if tokens > limits.tokens:
         raise InputError(f"The text has {tokens:,} tokens; the studio takes {limits.tokens:,} at most. Shorten it.")
     if heads * tokens**2 > limits.layer_weights:

@@ -110,7 +110,8 @@ def _read_picture(data: xr.Dataset) -> PatchPicture | None:
     pixels = data["picture"].transpose("row", "column", "colour").values
     if pixels.dtype != np.uint8:
         pixels = (255 * np.clip(pixels, 0, 1)).round().astype(np.uint8)
-    return PatchPicture(pixels, max(row) + 1, max(column) + 1, row, column)
+    rows, columns = data["picture"].attrs.get("patches", (max(row) + 1, max(column) + 1))
+    return PatchPicture(pixels, int(rows), int(columns), row, column)
 
 
 def _make_measured_sheets(data: xr.Dataset) -> list[Sheet]:

@@ -1,6 +1,6 @@
 """Sheets of the viewer from Maps."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -15,6 +15,7 @@ from headscope.core.example import Example
 from headscope.core.lens import view
 from headscope.core.maps import Maps
 from headscope.core.maps.factored import Factored
+from headscope.core.prose import join_words
 from headscope.core.spec import parse_spec
 from headscope.core.tokens import Tokens, token_labels
 from headscope.core.trace import Trace, at_least_float32
@@ -27,6 +28,11 @@ from headscope.viewer.sheet import LensMaps, PatchPicture, Scalar, Sheet, TokenR
 STATISTICS = ("entropy", "distance", "peak")
 """Numbers by head that the viewer offers of any maps, where they can be measured on one example."""
 
+ONE_WINDOW = (
+    "The maps of these layers differ in shape or in their tokens. Of windows, one of each layer is shown. For another, "
+    "choose it: hs.show(hs.view(part, 'raw').sel(example=…)), where part is the trace or one of its other_layers."
+)
+
 SHOWN_DIAGNOSTICS = ("share", "rank", "null", "residual", "at_bound", "same_for_sources")
 
 
@@ -34,6 +40,38 @@ def view_trace(trace: Trace) -> list[Maps]:
     """Return raw, effective and norm-based attention of a trace, where it holds what they need."""
     wanted = [name for name in ("raw", "effective", "norm") if lens_catalog.make(name).needs <= trace.held]
     return [view(trace, name) for name in wanted]
+
+
+def make_trace_sheets(trace: Trace, example: int, name: str | None = None) -> list[Sheet]:
+    """Return a sheet for the layers of each shape; of other shapes than the first, the first row of the same picture.
+
+    Their sites say which layers they hold, and which window.
+    """
+    chosen = trace.examples[example]
+    sheets = []
+    for part in (trace, *trace.other_layers):
+        same = [row for row, item in enumerate(part.examples) if _whole(item) == _whole(chosen)]
+        row = example if part is trace else (same or [0])[0]
+        sheet = make_map_sheet(view_trace(part), row, name)
+        place = name_layers(part.layers)
+        if part.examples[row].part_of is not None:
+            text, _, window = sheet.text.rpartition(", ")
+            sheet, place = replace(sheet, text=text), f"{place}, {window}"
+        sheets.append(replace(sheet, site=f"{sheet.site}, {place}", messages=[ONE_WINDOW]))
+    return sheets
+
+
+def _whole(example: Example) -> str:
+    return example.part_of or example.id
+
+
+def name_layers(layers: Sequence[int]) -> str:
+    """Name layers by number.
+
+    >>> name_layers((3,)), name_layers((4, 6))
+    ('layer 3', 'layers 4 and 6')
+    """
+    return f"layer{'s' if len(layers) > 1 else ''} {join_words(layers)}"
 
 
 def group_maps(maps: Sequence[Maps]) -> list[list[Maps]]:
@@ -70,7 +108,7 @@ def make_map_sheet(maps: Sequence[Maps], example: int, name: str | None = None) 
         text=item.text,
         pair=item.pair,
         visible=[mask[example].cpu()[rows[:, None], columns].numpy() for mask in first.visible],
-        picture=_read_picture(item.columns, len(columns)),
+        picture=_read_picture(item, len(columns)),
         lenses=lenses,
         scalars=[scalar for each, lens in zip(maps, lenses, strict=True) for scalar in _scalars(each, example, lens)],
         python=_python_lines(maps, item, name, text_tokens, len(columns)),
@@ -208,17 +246,14 @@ def _drop_single(table: Any) -> Any:
     )
 
 
-def _read_picture(columns: Mapping[str, Any], keys: int) -> PatchPicture | None:
+def _read_picture(example: Example, keys: int) -> PatchPicture | None:
     """Return the picture that a capture put into its example, and where each key lies in it."""
-    if "picture" not in columns:
+    if (places := example.place_patches(keys)) is None:
         return None
-    rows, across = columns["patches"]
-    places = np.indices((rows, across)).reshape(2, -1)
-    row, column = np.pad(places, ((0, 0), (keys - rows * across, 0)), constant_values=-1)
-    pixels = np.asarray(columns["picture"])
+    pixels = np.asarray(example.columns["picture"])
     if pixels.dtype != np.uint8:
         pixels = (255 * np.clip(pixels, 0, 1)).round().astype(np.uint8)
-    return PatchPicture(pixels, rows, across, row.tolist(), column.tolist())
+    return PatchPicture(pixels, *example.columns["patches"], *places.tolist())
 
 
 def _python_lines(maps: Sequence[Maps], item: Example, name: str | None, text_tokens: int, shown_tokens: int) -> str:
@@ -235,6 +270,7 @@ def _python_lines(maps: Sequence[Maps], item: Example, name: str | None, text_to
     is_picture = "picture" in item.columns
     words = ["image"] if is_picture else [repr(item.text), *([repr(item.pair)] if item.pair else [])]
     words += [f"site={maps[0].site!r}"] if maps[0].site != "self" else []
+    words += [f"layers={list(maps[0].layers)}"] if item.part_of is not None or maps[0].layers[0] else []
     words += [f"max_length={shown_tokens}"] if text_tokens > shown_tokens else []
     words += [f"target={facts['target']!r}"] if "target" in facts else []
     words += [f"max_new_tokens={max(1, shown_tokens - text_tokens)}"] if "generated" in item.columns else []

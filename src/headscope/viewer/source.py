@@ -107,11 +107,12 @@ def _make_sheets(what: Any, example: int, name: str | None) -> list[Sheet]:
     from headscope.core.maps import Maps
     from headscope.core.trace import Trace
     from headscope.viewer.from_dataset import make_dataset_sheets, read_scalars
-    from headscope.viewer.from_maps import add_scalars, group_maps, make_map_sheet, view_trace
+    from headscope.viewer.from_maps import add_scalars, group_maps, make_map_sheet, make_trace_sheets, view_trace
 
     parts = _to_list(what)
-    traces = [maps for part in parts if isinstance(part, Trace) for maps in view_trace(part)]
-    maps = [*(part for part in parts if isinstance(part, Maps)), *traces]
+    traces = [part for part in parts if isinstance(part, Trace)]
+    single = [maps for trace in traces if not trace.other_layers for maps in view_trace(trace)]
+    maps = [*(part for part in parts if isinstance(part, Maps)), *single]
     datasets = [part for part in parts if isinstance(part, xr.Dataset)]
     if strange := [part for part in parts if not isinstance(part, Maps | Trace | xr.Dataset)] or not parts:
         found = type(strange[0]).__name__ if isinstance(strange, list) else "nothing: an empty list or dict"
@@ -120,6 +121,7 @@ def _make_sheets(what: Any, example: int, name: str | None) -> list[Sheet]:
             f"{found}. Capture first: hs.capture(model, text)."
         )
     sheets = [make_map_sheet(group, example, name) for group in group_maps(maps)]
+    sheets += [sheet for trace in traces if trace.other_layers for sheet in make_trace_sheets(trace, example, name)]
     for data in datasets:
         measured = [] if "weights" in data else read_scalars(data)
         shape = tuple(np.atleast_1d(data[axis].values).tolist() for axis in ("layer", "head") if axis in data.coords)

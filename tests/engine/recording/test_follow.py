@@ -440,3 +440,19 @@ def test_a_softmax_over_a_kernel_is_no_attention():
     with Follower("kernels", 4, calls.append):
         Kernels()(torch.randn(8, 9, 2), torch.randn(8, 9, 5))
     assert calls == []
+
+
+@pytest.mark.parametrize("picked", [torch.tensor([2, 0]), slice(0, 2)])
+def test_queries_that_a_module_picks_are_refused_and_a_range_of_them_is_not(picked):
+    """Informer computes attention of the queries that stand out, in the order of topk."""
+    queries, keys, values = torch.randn(3, 2, 1, 4, 5).unbind()
+    context = torch.zeros(2, 1, 4, 5)
+    with Follower("picks", 1, lambda call: call.context):
+        product = torch.softmax(queries[:, :, picked] @ keys.mT, -1) @ values
+        if isinstance(picked, slice):
+            context[:, :, picked] = product
+        else:
+            with pytest.raises(
+                CaptureError, match="picks computes attention of the queries that it picks, in an order"
+            ):
+                context[:, :, picked] = product

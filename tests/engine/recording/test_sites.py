@@ -4,7 +4,7 @@ import pytest
 import torch
 import transformers
 
-from headscope.core.errors import CaptureError, DataWarning, InputError, NotCaptured
+from headscope.core.errors import DataWarning, InputError, NotCaptured
 from headscope.core.lens import view
 from headscope.engine.capture import by_layer, capture
 from headscope.engine.edited import _visible, edited
@@ -172,12 +172,11 @@ def pictures(count):
 def test_attention_computed_in_parts_does_not_count_as_layers():
     model = load(qwen2_vl(), tokenizer=tokenizer())
     assert capture(model, pictures(1), site="visual").layers == (0, 1)
-    for see in (
-        lambda: capture(model, pictures(2), site="visual"),
-        lambda: by_layer(model, pictures(2), see=lambda trace: trace.layers, site="visual"),
-    ):
-        with pytest.raises(CaptureError, match=r"visual\.blocks\.0\.attn computes attention several times in one call"):
-            see()
+    trace = capture(model, pictures(2), site="visual")
+    assert (trace.layers, len(trace.examples), trace.attention[0].shape) == ((0, 1), 2, (2, 4, 16, 16))
+    layers = by_layer(model, pictures(2), see=lambda layer: (layer.layers, layer.attention[0]), site="visual")
+    assert [labels for labels, _ in layers] == [(0,), (1,)]
+    assert all(torch.equal(ours, theirs) for (_, ours), theirs in zip(layers, trace.attention, strict=True))
     assert capture(model, pictures(2)).layers == (0, 1)
 
 
@@ -209,20 +208,6 @@ def test_the_flows_of_text_and_layout_have_output_projections_of_their_own():
         written = torch.einsum("bhqv,hvx->bqx", trace.context[1], trace.output[1])
         read = trace.context[1].transpose(1, 2).flatten(2)
         torch.testing.assert_close(written + dense.bias, dense(read).detach())
-
-
-def test_layers_of_different_sizes_are_an_error_unless_chosen():
-    swin = {"image_size": 16, "patch_size": 2, "embed_dim": 8, "depths": [1, 1], "num_heads": [2, 2], "window_size": 4}
-    model = load(build("swin", **swin))
-    said = (
-        r"differ in batch × heads × queries × keys: 8 × 2 × 16 × 16 in layers=\[0\] and 2 × 2 .*, such as layers=\[0\]"
-    )
-    with pytest.raises(CaptureError, match=said):
-        capture(model, {"pixel_values": PIXELS})
-    with pytest.warns(DataWarning, match=r"given 2 example\(s\), but its self maps are 8 × 16 × 16 .* is numbered"):
-        trace = capture(model, {"pixel_values": PIXELS}, layers=[0])
-    assert [example.id for example in trace.examples] == [f"row {row}" for row in range(8)]
-    assert trace.keys.text[0][:3] == ["#0", "#1", "#2"]
 
 
 def test_a_site_that_an_input_does_not_reach_is_an_error_that_names_the_others():

@@ -20,6 +20,9 @@ SAMPLE = (
     "vision-encoder-decoder whisper wav2vec2 hubert speech_to_text audio-spectrogram-transformer patchtst informer "
     "perceiver decision_transformer big_bird squeezebert granite_swa lilt prophetnet"
 ).split()
+SHAPES = ("swin", "swinv2", "mask2former", "segformer", "hiera", "florence2")
+"""Kinds whose layers differ in the shape of their maps."""
+
 FULL = ("bert", "llama", "whisper", "gpt_neox", "vit", "prophetnet")
 """Kinds on which every verb is tried."""
 
@@ -31,6 +34,13 @@ def test_a_sample_of_types_is_captured_right_or_said_why_not(model_type):
     assert outcome.cells["capture"].status in ("yes", "in part", "refused"), outcome.cells
     assert not silently_wrong(outcome), outcome
     assert outcome.attention == (model_type not in ("fnet", "mamba2", "resnet"))
+
+
+@pytest.mark.parametrize("model_type", SHAPES)
+def test_layers_of_different_shapes_are_held_to_the_same(model_type):
+    outcome = examine(model_type, ("capture", "effective", "norm", "edit"))
+    assert {cell.status for cell in outcome.cells.values()} == {"yes"}, outcome.cells
+    assert not silently_wrong(outcome)
 
 
 @pytest.mark.parametrize("model_type", FULL)

@@ -75,9 +75,10 @@ def make_batch_dataset(maps: "Maps") -> xr.Dataset:
     variables: dict[Any, Any] = {}
     for name, variable in singles[0].variables.items():
         if name in singles[0].data_vars or set(sizes) & set(variable.dims):
-            arrays = [_fill_up(single[name], sizes) for single in singles]
+            alike = all(name in single and single[name].attrs == variable.attrs for single in singles)
+            arrays = [_fill_up(single[name], sizes) for single in singles] if alike else []
             if len({array.shape for array in arrays}) == 1:  # pictures may differ in size; those are left out
-                variables[name] = (("example", *variable.dims), np.stack(arrays))
+                variables[name] = (("example", *variable.dims), np.stack(arrays), variable.attrs)
         else:
             variables[name] = variable
     pairs = [example.pair or "" for example in maps.examples]
@@ -173,11 +174,8 @@ def _padded(tokens: Tokens, example: int) -> list[str]:
 
 def _picture(example: Example, keys: int) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the picture that a capture put into its example, and where each key lies in it; -1 outside of it."""
-    if "picture" not in example.columns:
+    if (places := example.place_patches(keys)) is None:
         return {}, {}
-    rows, columns = example.columns["patches"]
-    places = np.indices((rows, columns)).reshape(2, -1)
-    before = keys - rows * columns  # [CLS] stands before the patches
-    row, column = np.pad(places, ((0, 0), (before, 0)), constant_values=-1)
-    picture = (("row", "column", "colour"), example.columns["picture"])
+    row, column = places
+    picture = (("row", "column", "colour"), example.columns["picture"], {"patches": list(example.columns["patches"])})
     return {"picture": picture}, {"key_row": ("key", row), "key_column": ("key", column)}

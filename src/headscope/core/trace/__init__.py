@@ -60,16 +60,22 @@ class Trace(HasCard):
     modules: tuple[str, ...] = ()  # the attention module of each layer, as the network names it
     absent: Mapping[str, str] = field(default_factory=dict)  # what the model does not have, such as "output", and why
     model_output: Any = None  # what the network's forward returned: logits, loss, last_hidden_state, …
+    other_layers: tuple["Trace", ...] = ()  # layers whose maps have other shapes or hold other tokens (Swin, SAM 2)
 
     def __repr__(self) -> str:
         others = [site for site in self.sites if site != self.site]
         also = f"; also: {', '.join(others)}" if others else ""
         also += f"; {count_noun(len(self.pruned), 'head')} pruned" if self.pruned else ""
+        also += f"; other_layers: {self.describe_other_layers()}" if self.other_layers else ""
         return (
             f"Trace({self.site} attention of {count_noun(len(self.examples), 'example')}, "
             f"{count_noun(len(self.layers), 'layer')} × {count_noun(len(self.heads), 'head')}, "
             f"up to {int(self.keys.counts.max())} tokens; holds {', '.join(sorted(self.held))}{also})"
         )
+
+    def describe_other_layers(self) -> str:
+        """Return which layers the traces of `other_layers` hold, such as "[2, 3] and [4]"."""
+        return join_words(str(list(trace.layers)) for trace in self.other_layers)
 
     @classmethod
     def of(

@@ -41,7 +41,7 @@ class HeadLabels:
             [layer for table in tables for layer in table.layers],
             frozenset().union(*(p.pruned for p in tables)),
         )
-        return cls(tables[0].ids, layers, tables[0].heads, pruned)
+        return cls(tables[0].ids, layers, max((table.heads for table in tables), key=len), pruned)
 
     def find_unexpected(self, nan: HeadMask) -> HeadMask:
         """Return where attention is NaN although the head was not pruned."""

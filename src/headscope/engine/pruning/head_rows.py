@@ -18,7 +18,7 @@ from headscope.engine.capture import record_calls
 from headscope.engine.model import Model, name_modules
 from headscope.engine.pruning.cut_layers import is_linear
 from headscope.engine.recording.output_projection import find_projection, has_projection, search_projections
-from headscope.engine.recording.recorder import AttentionCall, check_recording, find_module
+from headscope.engine.recording.recorder import check_recording, find_module
 from headscope.engine.recording.sites import find_sites
 
 
@@ -84,15 +84,15 @@ def find_head_rows(model: Model, inputs: Mapping[str, Any]) -> HeadRows:
         outputs.append((names[layer], leaf))
         return leaf.clone()  # which the model may change in place
 
-    def note(call: AttentionCall) -> None:
-        module = find_module(call.name)
+    def note(computation: str, context: Tensor) -> None:
+        module = find_module(computation)
         layers = found.layers[sites.find(module)]
-        if module == call.name:
-            layers.append(AttentionLayer(module, call.attention.shape[1]))
-        if (projection := _name_projection(model, names, call.name)) is not None:
-            layers[-1].projections.append((projection, call.context.shape[-1]))
-        if outputs and call.context.requires_grad:
-            _note_users(found, (sites.find(module), len(layers) - 1), call.context, outputs)
+        if module == computation:
+            layers.append(AttentionLayer(module, context.shape[1]))
+        if (projection := _name_projection(model, names, computation)) is not None:
+            layers[-1].projections.append((projection, context.shape[-1]))
+        if outputs and context.requires_grad:
+            _note_users(found, (sites.find(module), len(layers) - 1), context, outputs)
 
     with (
         torch.random.fork_rng(),

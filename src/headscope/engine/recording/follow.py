@@ -20,6 +20,7 @@ from torch.nn import functional
 from torch.overrides import TorchFunctionMode
 from torch.utils.weak import WeakIdKeyDictionary
 
+from headscope.core.errors import CaptureError
 from headscope.engine.recording.recorder import AttentionCall, repeat_value_heads, start_graph
 
 WHOLE = frozenset({"scaled_dot_product_attention", "multi_head_attention_forward"})
@@ -138,6 +139,7 @@ class Follower(TorchFunctionMode):
         super().__init__()
         self.name, self.heads, self.take, self.keeps_graph = name, heads, take, keeps_graph
         self.weights = WeakIdKeyDictionary()  # by weights, while they live: a _Mark
+        self.products = WeakIdKeyDictionary()  # what the module goes on with, while it lives
 
     def __enter__(self) -> "Follower":
         _followers().append(self)
@@ -158,6 +160,8 @@ class Follower(TorchFunctionMode):
         if name in WHOLE:
             with self:
                 return _WRITTEN_OUT[name](*args, **options)
+        if name == "__setitem__":
+            self._check_order(args[1], args[2])
         result = function(*args, **options)
         if name == "softmax":
             scores = args[0] if args else options["input"]
@@ -221,7 +225,19 @@ class Follower(TorchFunctionMode):
             context = attention @ repeat_value_heads(values, attention.shape[1]).to(attention)
         visible = None if mark.hidden is None else ~arrangement.arrange_weights(mark.hidden)
         changed = self.take(AttentionCall(self.name, attention, values, context, visible))
-        return product if changed is arrangement.context else arrangement.restore(changed).to(product.dtype)
+        product = product if changed is arrangement.context else arrangement.restore(changed).to(product.dtype)
+        self.products[product] = True
+        return product
+
+    def _check_order(self, index: Any, value: Any) -> None:
+        """Raise CaptureError if rows of a product are put at places that are known while the model runs only."""
+        if not (isinstance(value, Tensor) and value in self.products):
+            return
+        if any(isinstance(part, Tensor) for part in (index if isinstance(index, tuple) else (index,))):
+            raise CaptureError(
+                f"{self.name} computes attention of the queries that it picks, in an order of its own, and headscope "
+                "would name their rows wrongly. Sparse attention such as Informer's cannot be captured or edited."
+            )
 
 
 def _find_hidden(scores: Tensor, weights: Tensor, heads: int | None) -> Tensor:

@@ -9,6 +9,7 @@ edit, on the configs of its network. Another thread sees the config and the func
 """
 
 import inspect
+import re
 import sys
 import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -18,6 +19,7 @@ from dataclasses import dataclass, replace
 from functools import cache, partial, wraps
 from types import FrameType
 from typing import Any, Protocol, TypeVar, runtime_checkable
+from weakref import WeakSet
 
 import torch
 from jaxtyping import Float
@@ -27,6 +29,8 @@ from headscope.core.errors import CaptureError
 from headscope.engine.model import name_modules
 from headscope.engine.pruning.kept_heads import find_kept_heads
 from headscope.engine.recording.follow import Follower, count_heads, is_followed, pause_following
+from headscope.engine.recording.follow_tokens import TokenFollower
+from headscope.engine.recording.layout import read_arguments
 from headscope.engine.recording.recorder import (
     AttentionCall,
     Recorder,
@@ -65,6 +69,7 @@ _lock = threading.RLock()  # a generator that ends an edit may be collected whil
 _implementations: dict[int, dict[int, str]] = {}  # of a recorder or editor: what configs say in its context, by id
 _replaced: dict[tuple[int, str], _Replaced] = {}  # by id of the owner and name
 _stance = _Replaced(None, users=0)  # of torch.compile
+_ungrouped: WeakSet[Any] = WeakSet()  # blocks that were seen to attend among their tokens as they are given
 
 
 @contextmanager
@@ -129,20 +134,54 @@ def is_editing() -> bool:
 
 
 @contextmanager
-def mark_forwards(recorder: Recorder, modules: Iterable[Any]) -> Iterator[None]:
-    """Tell the recorder when an attention module is called: ALBERT calls one for each layer.
+def mark_forwards(recorder: Recorder, modules: Iterable[Any], *, follows_tokens: bool = False) -> Iterator[None]:
+    """Tell the recorder when an attention module is called, and with what: ALBERT calls one for each layer.
 
-    Some modules compute attention several times in one call, which are no layers.
+    Some modules compute attention several times in one call, which are no layers. With `follows_tokens`, tokens are
+    followed from the blocks around the modules, so that it is known which of them a window holds.
     """
+    followers: list[tuple[Any, Any]] = []  # of the blocks that run, outermost first
 
-    def begin(*_: Any) -> None:
+    def begin(module: Any, args: Any, options: Any) -> None:
         if is_recording(recorder):  # never calls of another thread
-            recorder.running = ""
+            block, follower = followers[-1] if followers else (None, None)
+            arguments = read_arguments(module, args, options, follower)
+            if arguments.layout is not None and arguments.layout.grid is None and arguments.layout.as_given:
+                _ungrouped.add(block)
+            recorder.begin(arguments)
 
+    def enter(block: Any, args: Any, options: Any) -> None:
+        if is_recording(recorder) and not recorder.paused and block not in _ungrouped:
+            follower: Any = TokenFollower(block, args, options)
+            followers.append((block, follower))
+            follower.__enter__()
+
+    def leave(block: Any, *_: Any) -> None:
+        if is_recording(recorder) and followers and followers[-1][0] is block:
+            followers.pop()[1].__exit__(None, None, None)
+
+    attention = list(modules)
     with ExitStack() as stack:
-        for module in modules:
-            stack.enter_context(module.register_forward_pre_hook(begin))
-        yield
+        for block in _find_blocks(recorder, attention) if follows_tokens else ():
+            stack.enter_context(block.register_forward_pre_hook(enter, with_kwargs=True))
+            stack.enter_context(block.register_forward_hook(leave, always_call=True))
+        for module in attention:
+            stack.enter_context(module.register_forward_pre_hook(begin, with_kwargs=True))
+        try:
+            yield
+        finally:
+            while followers:  # no hook runs after an interrupt from the keyboard
+                followers.pop()[1].__exit__(None, None, None)
+
+
+def _find_blocks(recorder: Recorder, attention: Iterable[Any]) -> list[Any]:
+    """Return the innermost numbered module around each attention module of the recorder's site."""
+    modules = {name: module for module, name in recorder.names.items()}
+    names = (
+        recorder.names[module] for module in attention if recorder.find_site(recorder.names[module]) == recorder.site
+    )
+    found = (re.match(r"(.*\.)?\d+(?=\.)", name) for name in names)
+    return [modules[name] for name in dict.fromkeys(match[0] for match in found if match)]
 
 
 def run_unedited(function: Callable[[], Value]) -> Value:

@@ -2,13 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
 from headscope.core.errors import CaptureError
-from headscope.core.prose import join_words
 from headscope.core.target import PredictionTarget
 from headscope.core.trace import Trace, Visible, at_least_float32, select_labels
 from headscope.core.transfer import copy_to_device
@@ -34,15 +34,31 @@ class Request:
 
 
 def make_trace(model: Model, inputs: Inputs, request: Request, recorder: Recorder) -> Trace:
-    """Return the requested part of a recording as a trace."""
+    """Return the requested part of a recording as a trace.
+
+    Layers whose maps differ in shape, or in the tokens that they hold, are traces of their own: the first has the
+    others as `other_layers`.
+    """
     layers = select_labels(range(len(recorder.calls)), request.layers, "layer")
+    check_device([recorder.calls[label] for label in layers])
+    groups: dict[Any, list[int]] = {}
+    for label in layers:
+        call = recorder.calls[label]
+        groups.setdefault((tuple(call.attention.shape), call.layout and call.layout.key), []).append(label)
+    first, *others = (_trace_layers(model, inputs, request, recorder, labels) for labels in groups.values())
+    return replace(first, other_layers=tuple(others)) if others else first
+
+
+def _trace_layers(model: Model, inputs: Inputs, request: Request, recorder: Recorder, layers: Sequence[int]) -> Trace:
+    """Return the trace of layers whose maps have one shape and hold the same tokens."""
     calls = [recorder.calls[label] for label in layers]
-    check_device(calls)
-    head_count = calls[0].attention.shape[1]
+    batch, head_count, queries_count, keys_count = calls[0].attention.shape
     heads = select_labels(range(head_count), request.heads, "head")
-    shape, seen = _map_shape(calls, layers, request.site), calls[0].visible()
+    seen = calls[0].visible()
     seen = None if seen is None else seen.any(1)
-    examples, queries, keys = inputs.tokens_at(request.site, find_sites(model).sides_of(request.site), shape, seen)
+    shape = batch, queries_count, keys_count
+    sides = find_sites(model).sides_of(request.site)
+    examples, queries, keys = inputs.tokens_at(request.site, sides, shape, seen, calls[0].layout)
     selected, visible = _select_and_mask(
         calls, (queries.real, keys.real), heads, keep_pads="pads" in request.keep, checks_padding=not model.family.kinds
     )
@@ -55,7 +71,7 @@ def make_trace(model: Model, inputs: Inputs, request: Request, recorder: Recorde
         output = [output_slices(model, call.name, heads, head_count) for call in calls]
     return Trace(
         site=request.site,
-        layers=layers,
+        layers=tuple(layers),
         heads=heads,
         attention=[call.attention for call in selected],
         visible=visible,
@@ -80,21 +96,6 @@ def make_trace(model: Model, inputs: Inputs, request: Request, recorder: Recorde
         # heads share values in groups of consecutive heads, which a selection of heads would break up
         group=calls[0].group if heads == tuple(range(head_count)) and len({call.group for call in calls}) == 1 else 1,
     )
-
-
-def _map_shape(calls: Sequence[AttentionCall], layers: Sequence[int], site: str) -> tuple[int, int, int]:
-    """Return the numbers of batch rows, queries and keys, which all layers of a trace share, as they do heads."""
-    shapes: dict[tuple[int, ...], list[int]] = {}
-    for label, call in zip(layers, calls, strict=True):
-        shapes.setdefault(tuple(call.attention.shape), []).append(label)
-    if len(shapes) > 1:
-        sizes = join_words(f"{' × '.join(map(str, shape))} in layers={labels}" for shape, labels in shapes.items())
-        raise CaptureError(
-            f"The {site} maps of this model differ in batch × heads × queries × keys: {sizes}. Capture those of one "
-            f"size by themselves, such as layers={next(iter(shapes.values()))}."
-        )
-    batch, _, queries, keys = next(iter(shapes))
-    return batch, queries, keys
 
 
 def check_device(calls: Sequence[AttentionCall]) -> None:

@@ -19,7 +19,7 @@ from headscope.core.errors import CaptureError
 from headscope.engine.model import Model
 from headscope.engine.pruning.cut_layers import expand_matrix
 from headscope.engine.pruning.kept_heads import find_kept_heads
-from headscope.engine.recording.recorder import AttentionCall, Recorder, find_module
+from headscope.engine.recording.recorder import Recorder, find_module
 
 _found: WeakKeyDictionary[Any, dict[str, str | None]] = WeakKeyDictionary()
 """By network and name of an attention module: the name of its output projection, None if it has none."""
@@ -28,21 +28,20 @@ _found: WeakKeyDictionary[Any, dict[str, str | None]] = WeakKeyDictionary()
 @contextmanager
 def search_projections(model: Model, recorder: Recorder) -> Iterator[None]:
     """Find the output projections of the attention modules that run in a block."""
-    table, calls = _found.setdefault(model.network, {}), list[AttentionCall]()
+    table, calls = _found.setdefault(model.network, {}), list[tuple[str, Tensor]]()
 
-    def note(call: AttentionCall) -> None:
-        table.setdefault(call.name, None)
-        if calls and find_module(calls[0].name) != find_module(call.name):
+    def note(module: str, context: Tensor) -> None:
+        table.setdefault(module, None)
+        if calls and find_module(calls[0][0]) != find_module(module):
             calls.clear()
-        calls.append(call)
+        calls.append((module, context))
 
     def compare(layer: Any, args: tuple[Any, ...]) -> None:
         if not args or not isinstance(args[0], Tensor):
             return
-        for call in calls:
-            if _is_context(args[0], call.context):
-                module, name = call.name, recorder.names[layer]
-                known = table[module]
+        for module, context in calls:
+            if _is_context(args[0], context):
+                name, known = recorder.names[layer], table[module]
                 if known is None or not name.startswith(f"{known}."):  # else a part of it, as of an adapter's layer
                     table[module] = name
 

@@ -1,17 +1,19 @@
 """Record what a model's attention modules compute during a forward pass."""
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
+from torch.nn import functional
 
 from headscope.core.errors import CaptureError, InputError
 from headscope.engine.model import Model
 from headscope.engine.pruning.kept_heads import KeptHeads
+from headscope.engine.recording.layout import Arguments, Layout, expand_regions, join_layouts
 
 
 @dataclass(frozen=True)
@@ -26,6 +28,7 @@ class AttentionCall:
     group: int = 1  # number of consecutive heads whose values were repeated
     missing: tuple[int, ...] = ()  # heads that were pruned, which are zero here
     line: int = 0  # of the module's code, which tells several computations of one call apart
+    layout: Layout | None = None  # which tokens of pictures its rows hold, where that is known
 
     def visible(self) -> Bool[Tensor, "#batch #query key"] | None:
         """Return which keys each query may see, from the mask that the module was given; None means all."""
@@ -88,7 +91,7 @@ class Recorder:
     find_site: Callable[[str], str]  # from a module's name
     site: str
     on_call: Callable[["Recorder"], None] | None = None  # called after each call at the site
-    on_context: Callable[[AttentionCall], None] | None = None  # called with each call at whatever site
+    on_context: Callable[[str, Tensor], None] | None = None  # called with a module's name and context, at whatever site
     marks_forwards: bool = False  # whether hooks reset `running` when a module is called
     keeps_graph: bool = False  # whether a gradient will be asked for
     reads_pictures: bool = False
@@ -100,6 +103,8 @@ class Recorder:
     model_output: Any = None  # what the network's forward returned
     running: str = ""  # the module that computed attention last, until it is called again
     lines: list[int] = field(default_factory=list)  # where it did in this call
+    arguments: Arguments = field(default_factory=Arguments)  # of the module that runs
+    sequences: list[AttentionCall] = field(default_factory=list)  # those of the running module that are done
     paused: bool = False  # while `on_call` runs: what it calls itself is not part of the pass
 
     @property
@@ -107,24 +112,34 @@ class Recorder:
         """The sites at which attention was computed."""
         return sorted(set(map(self.find_site, self.modules)))
 
+    def begin(self, arguments: Arguments) -> None:
+        """Note that an attention module is called."""
+        self.check_sequences_are_complete()
+        self.running, self.arguments = "", arguments
+
     def record(self, call: AttentionCall) -> None:
-        """Keep a call if it is at the requested site."""
+        """Keep a call if it is at the requested site; of sequences that lie end to end, when the last is there."""
         if self.paused:
             return
+        if self._is_sequence(call):
+            self.sequences.append(call)
+            if len(self.sequences) < len(self.arguments.lengths):
+                return
+            self._check_sequences_have_no_graph(call.name)
+            context = torch.cat([part.context for part in self.sequences], dim=2)
+            call = join_sequences(self.sequences, self.arguments.lengths)
+            self.sequences.clear()
+        else:
+            self.check_sequences_are_complete()
+            context = call.context
         call, repeats = self._name(call)
         self.modules[call.name] += 1
         if self.on_context is not None:
-            self.on_context(call)
+            self.on_context(call.name, context)
         if self.find_site(call.name) != self.site:
             return
         if repeats:
-            single = (
-                "If that is once for each image, give a single one; otherwise this" if self.reads_pictures else "This"
-            )
-            raise CaptureError(
-                f"{call.name} computes attention several times in one call, and a trace holds one map for each layer. "
-                f"{single} site cannot be captured."
-            )
+            raise several_maps(call.name, reads_pictures=self.reads_pictures)
         attention, context = _detach(call.attention), _detach(call.context)
         if call.missing:  # zeros would count as attention in every mean, NaN is left out
             attention, context = (
@@ -133,7 +148,8 @@ class Recorder:
             )
         values = _detach(repeat_value_heads(call.values, attention.shape[1]))
         group = attention.shape[1] // call.values.shape[1]
-        self.calls.append(AttentionCall(call.name, attention, values, context, call.mask, group, call.missing))
+        recorded = replace(call, attention=attention, values=values, context=context, group=group)
+        self.calls.append(self._add_layout(recorded))
         if self.keeps_graph:
             self.graph.append(find_base(call.attention))
         if self.on_call is not None:
@@ -158,6 +174,73 @@ class Recorder:
         number = self.lines.index(call.line) + 1
         return (replace(call, name=f"{call.name}#{number}") if number > 1 else call), repeats
 
+    def _is_sequence(self, call: AttentionCall) -> bool:
+        """Whether a call is of the next of several sequences that lie end to end."""
+        lengths, done = self.arguments.lengths, len(self.sequences)
+        batch, _, queries, keys = call.attention.shape
+        return len(lengths) > 1 and batch == 1 and queries == keys == lengths[done]
+
+    def check_sequences_are_complete(self) -> None:
+        """Raise CaptureError if a module has computed the attention of some of its sequences only."""
+        if self.sequences and self.find_site(self.sequences[0].name) == self.site:
+            raise several_maps(self.sequences[0].name, reads_pictures=self.reads_pictures)
+        self.sequences.clear()
+
+    def _check_sequences_have_no_graph(self, name: str) -> None:
+        if self.keeps_graph and self.find_site(name) == self.site:
+            raise CaptureError(
+                f"{name} computes the attention of {len(self.sequences)} sequences one after the other, and a gradient "
+                "is known for one map of each layer. Capture a single picture, or leave out the target."
+            )
+
+    def _add_layout(self, call: AttentionCall) -> AttentionCall:
+        """Return a call with what the arguments of its module say of its tokens."""
+        layout, regions = self.arguments.layout, self.arguments.regions
+        if layout is not None and call.layout is None and len(layout.tokens) == len(call.attention):
+            call = replace(call, layout=layout)
+        visible = None if regions is None else expand_regions(regions, call.attention)
+        if visible is None:
+            return call
+        seen = call.visible()
+        return replace(call, mask=(visible if seen is None else visible & seen)[:, None])
+
+
+def several_maps(name: str, *, reads_pictures: bool) -> CaptureError:
+    """Return the error for a module with several maps."""
+    single = "If that is once for each image, give a single one; otherwise this" if reads_pictures else "This"
+    return CaptureError(
+        f"{name} computes attention several times in one call, and a trace holds one map for each layer. "
+        f"{single} site cannot be captured."
+    )
+
+
+def join_sequences(calls: Sequence[AttentionCall], lengths: Sequence[int]) -> AttentionCall:
+    """Return the attention of several sequences as rows of one call; shorter ones are filled up with zeros.
+
+    >>> sizes = [(torch.ones(1, 1, size, size), torch.ones(1, 1, size, 3)) for size in (1, 2)]
+    >>> calls = [AttentionCall("", attention, values, values, None) for attention, values in sizes]
+    >>> join_sequences(calls, [1, 2]).attention[:, 0].tolist()
+    [[[1.0, 0.0], [0.0, 0.0]], [[1.0, 1.0], [1.0, 1.0]]]
+    """
+    longest = max(lengths)
+
+    def join(tensors: Sequence[Tensor], axes: int) -> Tensor:
+        """Fill up the token axes, which are the last or the last but one."""
+        rows = [
+            functional.pad(tensor, (0, longest - size) * 2 if axes == 2 else (0, 0, 0, longest - size))
+            for tensor, size in zip(tensors, lengths, strict=True)
+        ]
+        return torch.cat(rows)
+
+    attention = join([call.attention for call in calls], 2)
+    values, context = join([call.values for call in calls], 1), join([call.context for call in calls], 1)
+    mask = None
+    if len(set(lengths)) > 1:
+        real = torch.arange(longest, device=attention.device) < torch.tensor(lengths, device=attention.device)[:, None]
+        mask = (real[:, :, None] & real[:, None, :])[:, None]
+    layout = join_layouts(lengths, attention.device)
+    return replace(calls[0], attention=attention, values=values, context=context, mask=mask, layout=layout)
+
 
 def _detach(tensor: Tensor) -> Tensor:
     return tensor.detach() if tensor.requires_grad else tensor
@@ -178,6 +261,7 @@ def find_base(tensor: Tensor) -> Tensor:
 def check_recording(model: Model, recorder: Recorder) -> None:
     """Raise an error if the site is missing, or if attention times values is not what the heads computed."""
     model_type, site = model.network.config.model_type, recorder.site
+    recorder.check_sequences_are_complete()
     if not recorder.modules:
         raise CaptureError(
             f"Nothing was captured: while this model of type '{model_type}' ran, no softmax over tokens was multiplied "
