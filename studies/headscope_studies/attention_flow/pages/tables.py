@@ -11,6 +11,7 @@ from headscope.core.document import Document, Paragraph, Part, Picture, Section
 from headscope.experiments.pages.tables import verdict_values
 from headscope.experiments.rendering.report import Captioner, describe_learned, describe_unlearned
 from headscope.experiments.rendering.sentences import describe_verdicts
+from headscope.experiments.seeds import combine_seeds
 from headscope.experiments.template import fill_template
 from headscope.reporting.frames import TableColumn, to_frame
 from headscope.reporting.markdown import to_markdown
@@ -20,7 +21,7 @@ from headscope_studies.attention_flow.paper import ACCURACY
 
 FOLDER = Path(__file__).parent
 
-DRAWN = ("inner", "focus", "words", "figure_2", "figure_3", "figure_4")
+DRAWN = ("inner", "focus", "words", "figure_1", "figure_2", "figure_3", "figure_4")
 """The figures of the study's report that are on this page."""
 
 
@@ -70,9 +71,12 @@ def _body(facts: FlowFacts, label: str) -> Document:
             *_report_accuracy(results.get("accuracy")),
         ],
         "Correlation with importances": [known[name] for name in ("table_1", "table_2", "table_3") if name in known],
+        "The authors' script, step by step": report.report_steps(combine_seeds(results["script"]))
+        if "script" in results
+        else [],
         "Only inputs predicted correctly": [known[name] for name in known if name.endswith("_correct")],
-        "Graphs of other weights": [known["inner"], known["scores"], known["formulas"]],
-        "Examples": [item for item in examples if isinstance(item, Paragraph) or item.name != "figure_1"],
+        "Graphs of other weights": [known["inner"], known["scores"]],
+        "Examples": examples,
         "A masked pronoun": [
             *report.report_pronouns(results.get("pronouns")),
             *_report_referents(results.get("referents")),
