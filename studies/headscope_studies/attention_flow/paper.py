@@ -45,6 +45,13 @@ LOGGED: Mapping[str, Mapping[str, tuple[float, ...]]] = {
 }
 """What two logs in the repository of the paper hold for Table 3; the first is what the paper prints."""
 
+SENTENCES = (
+    ("the key to the cabinets", 1, "keys", 0),
+    ("the article on nnp large systems", 1, "articles", 0),
+    ("here the nns differ in that the female", 2, "nnp", 0),
+)
+"""Sentences of the text and of Figures 2 and 3: the word that is replaced, by what, and the label, singular."""
+
 PRONOUNS = {
     "The author talked to Sara about {mask} book .": {"author": "his", "Sara": "her"},
     "Mary convinced John of {mask} love .": {"John": "his", "Mary": "her"},

@@ -20,7 +20,7 @@ from headscope_studies.attention_flow.report import measure_saturation
 RESULTS = Path(__file__).parents[1] / "results"
 
 PAPER = "paper"
-EXTRA_RESULTS = ("shown", "maps", "pronouns", "referents", "accuracy", "script", "extras")
+EXTRA_RESULTS = ("shown", "maps", "pronouns", "referents", "accuracy", "script", "appendix", "sentences")
 NAMES = {PAPER: "trained again"}
 """How models are called in figures that are not called by their files."""
 

@@ -63,6 +63,7 @@ def page(facts: FlowFacts) -> bytes:
         steps=list(STEPS),
         trained_on=list_training_sizes(facts),
         accuracies={label: results["accuracy"] for label, results in facts.more.items() if "accuracy" in results},
+        appendices=[combine_seeds(results["appendix"]) for results in facts.more.values() if "appendix" in results],
         list_gains=list_gains,
         measure_attractors=measure_attractors,
         list_steps=partial(list_steps, facts),

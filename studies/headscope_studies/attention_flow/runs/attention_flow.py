@@ -12,6 +12,7 @@ parallel; then the pronouns of Figure 4; then all results are joined in a few fi
     python runs/attention_flow.py run sst2 --model e5-small --glue GLUE --work WORK --out FOUND
     python runs/attention_flow.py collect --glue GLUE --models MODELS --work WORK --out FOUND
     python runs/attention_flow.py relate FOUND
+    python runs/attention_flow.py appendix --data DATA --models MODELS --out FOUND
     python runs/attention_flow.py pronouns --model MLM --gap GAP.tsv --winogender SENTENCES.tsv --out FOUND
     python runs/attention_flow.py join FOUND --out results
 
@@ -38,6 +39,7 @@ import xarray as xr
 
 import headscope as hs
 from headscope.core.estimate import with_interval
+from headscope.core.example import sample_examples
 from headscope.core.lens import Lens
 from headscope.core.maps import Maps
 from headscope.core.provenance import read_provenance, stamp
@@ -55,6 +57,7 @@ from headscope.results.hashes import fingerprint, fingerprint_examples
 from headscope.results.npz import read_npz, write_npz
 from headscope.uncertainty.intervals import wilson_interval
 from headscope_studies.attention_flow import AttentionFlow
+from headscope_studies.attention_flow.appendix import FIELD, SPECIAL, compare_heads, compare_lenses, show_sentences
 from headscope_studies.attention_flow.masked_words import MASK, measure_masked, measure_sentences
 from headscope_studies.attention_flow.measure import join_script, predict
 from headscope_studies.attention_flow.paper import INPUTS, PRONOUNS, SHOWN
@@ -147,6 +150,36 @@ def collect(chosen: argparse.Namespace) -> None:
         scored = predict(run).rename({name: f"scored_{name}" for name in ("example",)})
         parts = [readings, facts.rename({name: f"fact_{name}" for name in facts}), scored.drop_attrs()]
         write_npz(stamp(xr.merge(parts), seed=seed, model=label), chosen.out / f"{label}.collected.{seed}.npz")
+
+
+def appendix_all(chosen: argparse.Namespace) -> None:
+    """Measure what the paper names without a number, with its own models and one with a causal mask."""
+    warnings.simplefilter("ignore", hs.DataWarning)
+    examples = sample_examples(read_rows(chosen.data / "test.jsonl"), chosen.limit, 0)
+    models = {seed: hs.load(chosen.models / f"{PAPER}-{seed}", dtype="float32") for seed in chosen.seeds}
+    causal = hs.load(chosen.models / "causal-0", dtype="float32")
+    lenses, plain = dict(zip(SHOWN, SHOWN, strict=True)), {name: SPECIAL[name] for name in ("blank-out", "gradient")}
+    facts = {
+        "command": "attention_flow/runs/attention_flow.py appendix",
+        "model": PAPER,
+        "weights_hash": models[chosen.seeds[0]].weights_hash,
+        "data": fingerprint_examples(examples),
+        "n": len(examples),
+        "seed": list(models),
+    }
+    special = [compare_lenses(model, examples, lenses, SPECIAL) for model in models.values()]
+    heads = [compare_heads(model, examples, SPECIAL["blank-out"]) for model in models.values()]
+    field = compare_lenses(causal, examples, FIELD, plain)
+    renamed = {f"correlation{end}": f"head_correlation{end}" for end in ("", "_low", "_high")}
+    every = [
+        xr.concat(special, xr.Variable("seed", list(models))),
+        xr.concat(heads, xr.Variable("seed", list(models))).rename(renamed),
+        field.rename(lens="field_lens", **{name: f"field_{name}" for name in renamed}).sel(importance=list(plain)),
+    ]
+    whole = xr.merge(every, join="outer").map(to_single, keep_attrs=True)
+    write_npz(stamp(whole, **facts), chosen.out / f"{PAPER}.appendix.npz")
+    sentences = show_sentences(models[chosen.seeds[0]])
+    write_npz(stamp(sentences, **facts), chosen.out / f"{PAPER}.sentences.npz")
 
 
 def pack_readings(readings: list[Reading]) -> xr.Dataset:
@@ -374,7 +407,7 @@ def join(chosen: argparse.Namespace) -> None:
             hs.save(whole.map(to_single, keep_attrs=True), chosen.out / name, overwrite=True)
     if accuracy := read_accuracy(chosen.folder):
         hs.save(xr.concat(accuracy, "seed"), chosen.out / f"attention_flow_{PAPER}_accuracy.nc", overwrite=True)
-    for kind in ("pronouns", "referents", "script"):
+    for kind in ("pronouns", "referents", "script", "appendix", "sentences"):
         for path in sorted(chosen.folder.glob(f"*.{kind}.npz")):
             data = read_npz(path)
             if "data" not in read_provenance(data):
@@ -440,13 +473,19 @@ def main() -> None:
     relating = verbs.add_parser("relate")
     relating.add_argument("folder", type=Path, help="what `collect` wrote")
     relating.set_defaults(what=relate_all)
+    naming = verbs.add_parser("appendix")
+    naming.add_argument("--data", type=Path, required=True, help="what agreement_data.py wrote")
+    naming.add_argument("--models", type=Path, required=True, help="what agreement_models.py wrote, with causal-0")
+    naming.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
+    naming.add_argument("--limit", type=int, default=500, help="number of sentences")
+    naming.set_defaults(what=appendix_all)
     masking = verbs.add_parser("pronouns")
     masking.add_argument("--model", required=True, help="a masked language model")
     masking.add_argument("--label", help="the name of the model in the docs; its folder's by default")
     masking.add_argument("--gap", type=Path, required=True, help="a file of GAP")
     masking.add_argument("--winogender", type=Path, required=True, help="all_sentences.tsv of Winogender")
     masking.set_defaults(what=pronouns)
-    for verb in (running, collecting, masking):
+    for verb in (running, collecting, naming, masking):
         verb.add_argument("--out", type=Path, required=True, help="where the small results go")
         verb.add_argument("--device", choices=("cpu", "cuda"))
     add_join(verbs, join)
