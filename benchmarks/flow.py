@@ -90,7 +90,7 @@ def main() -> None:
         rows += group
     if options.out:
         command = "python -m benchmarks.flow" + ("" if options.real is None else " --real")
-        facts = {"command": command, "device": f"{platform.machine()} CPU, one process"}
+        facts: dict[str, Any] = {"command": command, "device": f"{platform.machine()} CPU, one process"}
         facts |= {"versions": {name: version(name) for name in PACKAGES}, "pairs": rows[0].pairs}
         text = json.dumps({**facts, "rows": [asdict(row) for row in rows]}, indent=1)
         options.out.write_text(text + "\n", encoding="utf-8")

@@ -37,7 +37,7 @@ FIELD = {
 
 def score_tokens(model: Model, examples: Sequence[Example], methods: Mapping[str, str]) -> dict[str, list[Any]]:
     """Return the importances of tokens by label; special tokens count where the label says so."""
-    tables = {}
+    tables: dict[str, list[Any]] = {}
     for label, method in methods.items():
         special = label.endswith("special tokens too")
         measured = measure_token_scores(

@@ -125,8 +125,8 @@ def relate(readings: Sequence[Reading], ids: Sequence[str]) -> xr.Dataset:
         maps = follow_layers(reading.attention)
         for number, comparison in enumerate(STEPS.values()):
             table[at, number] = [correlate_maps(maps[lens], reading, comparison) for lens in SHOWN]
-    coords = {"example": list(ids), "step": list(STEPS), "lens": list(SHOWN)}
-    coords["layer"] = list(range(1, table.shape[-1] + 1))
+    layers = list(range(1, table.shape[-1] + 1))
+    coords = {"example": list(ids), "step": list(STEPS), "lens": list(SHOWN), "layer": layers}
     return xr.Dataset({"step_correlation": (("example", "step", "lens", "layer"), table)}, coords)
 
 

@@ -170,7 +170,7 @@ def appendix_all(chosen: argparse.Namespace) -> None:
     special = [compare_lenses(model, examples, lenses, SPECIAL) for model in models.values()]
     heads = [compare_heads(model, examples, SPECIAL["blank-out"]) for model in models.values()]
     field = compare_lenses(causal, examples, FIELD, plain)
-    renamed = {f"correlation{end}": f"head_correlation{end}" for end in ("", "_low", "_high")}
+    renamed: Any = {f"correlation{end}": f"head_correlation{end}" for end in ("", "_low", "_high")}
     every = [
         xr.concat(special, xr.Variable("seed", list(models))),
         xr.concat(heads, xr.Variable("seed", list(models))).rename(renamed),
