@@ -118,10 +118,13 @@ def list_gains(data: xr.Dataset, lens: str, score: str) -> list[float]:
     return [float(gain) for gain in gains.sel(contrast=f"correlation, {lens} − raw, {score}").values.ravel()]
 
 
-def list_growth(facts: FlowFacts, lens: str) -> list[float]:
-    """Return how much the correlation with blank-out changes from the first layer to the last, pair by pair."""
-    values = [data["correlation"].sel(lens=lens, importance="blank-out") for data in facts.every_pair.values()]
-    return [float(value.isel(layer=-1) - value.isel(layer=0)) for value in values]
+def list_sst_gains(facts: FlowFacts, lens: str) -> list[float]:
+    """Return what a lens gains over raw attention in the last layer on SST-2 with gradients, by the text, by seed."""
+    name = f"correlation, {lens} − raw, gradient"
+    tables = [data["difference"] for data in facts.measured.values() if paper.SST in data["task"].values]
+    return [
+        float(gain) for data in tables for gain in data.sel(task=paper.SST, subset="all", contrast=name).values.ravel()
+    ]
 
 
 def list_saturated(facts: FlowFacts) -> list[str]:

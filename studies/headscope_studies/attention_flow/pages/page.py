@@ -9,14 +9,15 @@ import pandas as pd
 import xarray as xr
 from matplotlib.figure import Figure
 
-from headscope.core.prose import count_noun
+from headscope.core.prose import format_signed
+from headscope.core.provenance import read_provenance
 from headscope.experiments.claims import MOOT, JudgedClaim
 from headscope.experiments.pages.generate import Generated, StudyPages, write_pictures
 from headscope.experiments.pages.tables import draw_scaled
 from headscope.experiments.rendering.report import select_interval
 from headscope.experiments.seeds import combine_seeds
 from headscope.experiments.summary import list_tasks
-from headscope.experiments.template import fill_template, format_range
+from headscope.experiments.template import fill_template
 from headscope.plotting import theme
 from headscope.plotting.facets import interval_facets
 from headscope.plotting.verdict_grid import verdict_grid
@@ -33,6 +34,7 @@ from headscope_studies.attention_flow.pages.facts import (
     list_moves,
     list_reports,
     list_script_gains,
+    list_sst_gains,
     list_steps,
     list_training_sizes,
     measure_attractors,
@@ -59,11 +61,14 @@ def page(facts: FlowFacts) -> bytes:
         last={score: dict(zip(paper.SHOWN, list_printed(score, -1), strict=True)) for score in OF},
         sst_gain=paper.SST_GRADIENT["flow"][0][-1] - paper.SST_GRADIENT["raw"][0][-1],
         logged=list(paper.LOGGED.values()),
-        first=list_printed("blank-out", 0),
+        printed={lens: means for lens, (means, _) in paper.GRADIENT.items()},
+        printed_sst={lens: means[-1] for lens, (means, _) in paper.SST_GRADIENT.items()},
+        show_ends=show_ends,
         steps=list(STEPS),
         trained_on=list_training_sizes(facts),
         accuracies={label: results["accuracy"] for label, results in facts.more.items() if "accuracy" in results},
-        appendices=[combine_seeds(results["appendix"]) for results in facts.more.values() if "appendix" in results],
+        appendices=[results["appendix"] for results in facts.more.values() if "appendix" in results],
+        count_inputs=lambda data: read_provenance(data)["n"],
         list_gains=list_gains,
         measure_attractors=measure_attractors,
         list_steps=partial(list_steps, facts),
@@ -71,21 +76,15 @@ def page(facts: FlowFacts) -> bytes:
         measure_saturation=measure_saturation,
         changes_if_correct=list_changes_if_correct(facts),
         moves=list_moves(facts),
-        script_models=describe_script(facts),
+        list_sst_gains=partial(list_sst_gains, facts),
         scaled={factor: count_holding(facts, factor) for factor in (0.5, 1.0, 2.0)},
     ).encode()
 
 
-def describe_script(facts: FlowFacts) -> str:
-    """Return how many models the authors' script was run on, and what they learned from."""
-    tables = list(facts.scripts.values())
-    seeds = sum(data.sizes["seed"] for data in tables)
-    trained = format_range([count for data in tables for count in data["train"].values.ravel()], ",.0f", "")
-    return (
-        f"{count_noun(seeds, 'model')} tuned on {trained} sentences ({tables[0]['n'].values.ravel()[0]:,} inputs)"
-        if tables
-        else "none"
-    )
+def show_ends(data: xr.Dataset, score: str, lens: str) -> str:
+    """Return the correlations of the first and the last layer, such as 0.67, 0.05."""
+    values = data["correlation"].sel(importance=score, lens=lens).isel(layer=[0, -1]).mean("seed").values
+    return ", ".join(format_signed(float(value), ".2f") for value in values)
 
 
 def list_printed(score: str, layer: int) -> list[float]:

@@ -2,6 +2,7 @@
 
 import re
 
+import numpy as np
 import pytest
 import xarray as xr
 
@@ -11,6 +12,7 @@ from headscope.experiments.pages import facts as study_facts
 from headscope.experiments.seeds import join_seeds
 from headscope.results.npz import write_npz
 from headscope.results.store import open_result
+from headscope_studies.attention_flow.claims import LOW
 from headscope_studies.attention_flow.pages import page
 from headscope_studies.attention_flow.pages.facts import (
     FlowFacts,
@@ -21,7 +23,7 @@ from headscope_studies.attention_flow.pages.facts import (
     measure_attractors,
     read_facts,
 )
-from headscope_studies.attention_flow.paper import ACCURACY
+from headscope_studies.attention_flow.paper import ACCURACY, LOGGED
 from headscope_studies.attention_flow.published import SCRIPT, STEPS
 from tests.study_data import found
 from tests.study_pages import check_page, check_stamps, check_tables, join_runs
@@ -73,7 +75,7 @@ def test_the_page_answers_in_words_and_numbers_with_four_figures(facts, maker):
         "**The paper said** (Abnar & Zuidema, 2020)",
         "**We find**",
         "**Believe**",
-        "The paper prints 0.69, 0.32, 0.32 there",
+        "The text does not say whether [CLS] counts",
         "verdicts hold; ",
         words=1000,
     )
@@ -143,7 +145,27 @@ def test_sentences_without_numbers_are_true_of_the_committed_results():
     assert min(list_script_gains(facts, "flow")) > 0  # Table 3 by their script, and not by their text
     first = next(iter(STEPS))
     assert max(list_steps(facts, "flow", first)) < 0 < min(list_steps(facts, "raw", first))
-    assert max(list_steps(facts, "raw", SCRIPT)) < min(list_steps(facts, "raw", first)) / 2
+    raw, rollout, flow = (np.array(list_steps(facts, lens, SCRIPT)) for lens in ("raw", "rollout", "flow"))
+    assert (raw < rollout).all()  # the order of the printed table
+    assert (rollout < flow).all()
+    assert raw.max() < LOW  # hardly a correlation
+    assert LOGGED["correlations_bert_sst_max2"]["raw"][-1] > LOGGED["correlations_bert_sst_max2"]["rollout"][-1]
+
+
+def test_rollout_and_flow_improve_with_depth_only_if_special_tokens_count():
+    own = read_facts().more["paper"]["appendix"]["correlation"].mean("seed").sel(lens=["rollout", "flow"])
+    first = own.isel(layer=0)
+    for score, least in (("gradient", 0.3), ("blank-out", 0.05)):
+        growth = own.isel(layer=-1) - first
+        assert (growth.sel(importance=f"{score}, special tokens too") > least).all()
+        assert (growth.sel(importance=score) < 0.1).all()
+    script = read_facts().more["all-MiniLM-L6-v2"]["script"]
+    assert script["tuned_hash"].values.tolist() == read_tuned("SST-2")  # the models of the task SST-2 are the same
+
+
+def read_tuned(task):
+    """The hashes of the tuned models of a task, one row of seeds."""
+    return [read_facts().measured["all-MiniLM-L6-v2"]["tuned_hash"].sel(task=task).values.tolist()]
 
 
 def test_verdicts_that_change_are_counted(facts):
