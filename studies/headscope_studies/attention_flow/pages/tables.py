@@ -1,5 +1,6 @@
 """The page docs/tables.md: every table behind docs/attention_flow.md."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ from matplotlib.figure import Figure
 
 from headscope.core.document import Document, Paragraph, Part, Picture, Section
 from headscope.core.provenance import read_provenance
+from headscope.experiments.claims import JudgedClaim
 from headscope.experiments.pages.tables import verdict_values
 from headscope.experiments.rendering.report import Captioner, describe_learned, describe_unlearned
 from headscope.experiments.rendering.sentences import describe_verdicts
@@ -18,7 +20,7 @@ from headscope.experiments.template import fill_template
 from headscope.reporting.frames import TableColumn, to_frame
 from headscope.reporting.markdown import to_markdown
 from headscope_studies.attention_flow import report
-from headscope_studies.attention_flow.pages.facts import FlowFacts
+from headscope_studies.attention_flow.pages.facts import SCRIPT_END, FlowFacts
 from headscope_studies.attention_flow.paper import ACCURACY, SENTENCES
 from headscope_studies.attention_flow.replaced_word import draw_replaced, read_replaced
 
@@ -67,7 +69,7 @@ def _body(facts: FlowFacts, label: str) -> Document:
     whole, results, data = facts.reports[label], facts.more[label], facts.models[label]
     known = _by_name(whole)
     lead = " ".join(filter(None, (describe_learned(data), describe_unlearned(data))))
-    sentences = "\n".join(f"- {claim.text} {describe_verdicts(claim)}" for claim in facts.judged[label])
+    sentences = _list_verdicts(facts.judged[label])
     examples = [item for section in whole.sections if section.title == "Examples" for item in section.parts]
     sections: dict[str, list[Part]] = {
         "Verdicts in words": [Paragraph(sentences)],
@@ -76,9 +78,7 @@ def _body(facts: FlowFacts, label: str) -> Document:
             *_report_accuracy(results.get("accuracy")),
         ],
         "Correlation with importances": [known[name] for name in ("table_1", "table_2", "table_3") if name in known],
-        "The authors' script, step by step": report.report_steps(combine_seeds(results["script"]))
-        if "script" in results
-        else [],
+        "The authors' script, step by step": _report_script(facts, label),
         "Only inputs predicted correctly": [known[name] for name in known if name.endswith("_correct")],
         "Graphs of other weights": [known["inner"], known["scores"]],
         "Examples": examples,
@@ -106,6 +106,18 @@ def _report_accuracy(scores: xr.Dataset | None) -> list[Part]:
     frame = to_frame(scores, {"seed": "seed", "attractors": "attractors"}, columns)
     sample = Captioner(report.CAPTIONS, f"{int(scores['n'].sel(attractors='all')[0]):,} sentences")
     return [sample.table("accuracy_all", frame, accuracy=ACCURACY)]
+
+
+def _list_verdicts(judged: Sequence[JudgedClaim]) -> str:
+    return "\n".join(f"- {claim.text} {describe_verdicts(claim)}" for claim in judged)
+
+
+def _report_script(facts: FlowFacts, label: str) -> list[Part]:
+    """Return the verdicts on what the authors' script measures, and its numbers step by step."""
+    if label not in facts.scripts:
+        return []
+    verdicts = Paragraph(_list_verdicts(facts.judged_all[f"{label}{SCRIPT_END}"]))
+    return [verdicts, *report.report_steps(combine_seeds(facts.scripts[label]))]
 
 
 def _report_sentences(shown: xr.Dataset | None) -> list[Part]:
