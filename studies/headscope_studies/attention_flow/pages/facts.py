@@ -15,7 +15,6 @@ from headscope.experiments.thresholds import count_scaled
 from headscope.results.store import open_result
 from headscope_studies.attention_flow import paper, report
 from headscope_studies.attention_flow.claims import CLAIMS, judge_models
-from headscope_studies.attention_flow.report import measure_saturation
 
 RESULTS = Path(__file__).parents[1] / "results"
 
@@ -26,9 +25,6 @@ NAMES = {PAPER: "trained again"}
 
 SCRIPT_END = ", their script"
 """How verdicts on what the authors' script measures are called, behind the model."""
-
-SATURATED = 99
-"""Percent of tokens that get the same flow from every position, above which a map is one ranking of tokens."""
 
 
 @dataclass(frozen=True)
@@ -92,25 +88,6 @@ def list_reports(folder: Path = RESULTS) -> list[tuple[str, Document]]:
     return [(f"{facts.stem}{label}", document) for label, document in facts.reports.items()]
 
 
-def count_true(facts: FlowFacts, text: str) -> str:
-    """Return for how many pairs to which it applies the claim that begins so holds, such as 2 of 3."""
-    (claim,) = [claim for claim in CLAIMS if claim.text.startswith(text)]
-    return facts.count(claim, *facts.exact)
-
-
-def group_attractors(scores: xr.Dataset) -> dict[str, list[str]]:
-    """Return with how many attractors a model is better or worse than the most common label of these sentences.
-
-    It is so if the intervals of all seeds are above or below that label; a group without attractors is left out.
-    """
-    groups: dict[str, list[str]] = {"better": [], "not shown to differ": [], "worse": []}
-    for name in [str(name) for name in scores["attractors"].values if name != "all"]:
-        group = scores.sel(attractors=name)
-        better, worse = (group["accuracy_low"] > group["majority"]), (group["accuracy_high"] < group["majority"])
-        groups["better" if better.all() else "worse" if worse.all() else "not shown to differ"].append(name)
-    return {kind: names for kind, names in groups.items() if names}
-
-
 def list_gains(data: xr.Dataset, lens: str, score: str) -> list[float]:
     """Return what a lens gains over raw attention in the last layer, over tasks on the verb's number and seeds."""
     tasks = [task for task in list_tasks(data) if task != paper.SST]
@@ -125,12 +102,6 @@ def list_sst_gains(facts: FlowFacts, lens: str) -> list[float]:
     return [
         float(gain) for data in tables for gain in data.sel(task=paper.SST, subset="all", contrast=name).values.ravel()
     ]
-
-
-def list_saturated(facts: FlowFacts) -> list[str]:
-    """Return the models whose last map of flow is one ranking of input tokens on every task."""
-    shares = {label: measure_saturation(data)["same_for_sources"] for label, data in facts.models.items()}
-    return [label for label, share in shares.items() if float(share.min()) > SATURATED]
 
 
 def list_changes_if_correct(facts: FlowFacts) -> dict[str, list[tuple[str, str, str]]]:

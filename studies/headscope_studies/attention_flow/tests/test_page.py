@@ -12,12 +12,10 @@ from headscope.experiments.pages import facts as study_facts
 from headscope.experiments.seeds import join_seeds
 from headscope.results.npz import write_npz
 from headscope.results.store import open_result
-from headscope_studies.attention_flow.claims import LOW
+from headscope_studies.attention_flow.claims import CLAIMS, LOW
 from headscope_studies.attention_flow.pages import page
 from headscope_studies.attention_flow.pages.facts import (
     FlowFacts,
-    count_true,
-    list_saturated,
     list_script_gains,
     list_steps,
     measure_attractors,
@@ -25,8 +23,24 @@ from headscope_studies.attention_flow.pages.facts import (
 )
 from headscope_studies.attention_flow.paper import ACCURACY, LOGGED
 from headscope_studies.attention_flow.published import SCRIPT, STEPS
+from headscope_studies.attention_flow.report import measure_saturation
 from tests.study_data import found
 from tests.study_pages import check_page, check_stamps, check_tables, join_runs
+
+SATURATED = 99
+"""Percent of tokens that get the same flow from every position, above which a map is one ranking of tokens."""
+
+
+def count_true(facts: FlowFacts, text: str) -> str:
+    """Return for how many pairs to which it applies the claim that begins so holds, such as 2 of 3."""
+    (claim,) = [claim for claim in CLAIMS if claim.text.startswith(text)]
+    return facts.count(claim, *facts.exact)
+
+
+def list_saturated(facts: FlowFacts) -> list[str]:
+    """Return the models whose last map of flow is one ranking of input tokens on every task."""
+    shares = {label: measure_saturation(data)["same_for_sources"] for label, data in facts.models.items()}
+    return [label for label, share in shares.items() if float(share.min()) > SATURATED]
 
 
 @pytest.fixture(scope="module")

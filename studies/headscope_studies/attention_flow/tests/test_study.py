@@ -18,7 +18,7 @@ from headscope.reporting.html_page import table_to_html
 from headscope.reporting.latex_table import table_to_latex
 from headscope.reporting.markdown import table_to_markdown
 from headscope_studies.attention_flow import claims, measure, paper
-from headscope_studies.attention_flow.prediction_rows import RowComparison
+from headscope_studies.attention_flow.prediction_rows import RowComparison, correlate
 from headscope_studies.attention_flow.report import CODE, document, report_pronouns
 from tests.study_data import found, place, tiny
 
@@ -235,6 +235,28 @@ def test_identical_attentions_give_no_verdict_that_says_otherwise():
     judged = verdicts(differences()) | verdicts(differences(paper.SST))
     holding = {text for text, verdict in judged.items() if verdict == "holds"}
     assert holding == {text for text in judged if "hardly correlates" in text or "diagonal fades" in text}
+
+
+def test_shuffled_importances_give_no_verdict_that_one_attention_is_better():
+    """Attention as it may be, and importances that have nothing to do with it: nothing is gained, falls or grows."""
+    random, held = np.random.default_rng(0), set()
+    dims, layers = ("example", "importance", "lens", "layer"), list(range(1, 7))
+    coords = {"importance": list(claims.SCORES), "lens": list(paper.SHOWN), "layer": layers}
+    for _ in range(10):
+        weights = random.dirichlet(np.full(12, 0.3), size=(150, 3, 6))
+        weights[:, 2, 3:] = weights[:, 2, 3:4]  # a flow that is saturated
+        scores = random.permuted(weights[:, 0, :2], axis=-1)  # of the first layers of raw attention, shuffled
+        table = [[correlate(rows, score) for score in both] for rows, both in zip(weights, scores, strict=True)]
+        rows = xr.Dataset({"correlation": (dims, np.array(table))}, {"example": list(range(150)), **coords})
+        empty = rows["correlation"].isel(importance=0, drop=True) * np.nan
+        lift = empty.expand_dims(word=["subject", "attractor"])
+        rows = rows.assign(spread=empty, diagonal=empty, lift=lift, attractors=("example", np.zeros(150)))
+        numbers = measure.summarise_contrasts(rows).expand_dims(task=["agreement"], subset=["all"])
+        numbers = numbers.assign(count=(("task", "subset"), [[150.0]]))
+        judged = verdicts(numbers)
+        assert len(judged) == 10  # all on correlations
+        held |= {text for text, verdict in judged.items() if verdict == "holds"}
+    assert held == set()
 
 
 def test_claims_on_sst_are_judged_there_only():
