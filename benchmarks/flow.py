@@ -1,11 +1,14 @@
 """What attention flow costs, against networkx (the published way), igraph, OR-tools and scipy.
 
 python -m benchmarks.flow [--quick] [--out FILE]
+python -m benchmarks.flow --real [MODEL …] [--quick] [--out FILE]
 
-CPU time of one process; headscope runs between its peers, in turns, 50 ms or one map at a time. Peers are asked for
-single pairs, which are what they compute: at least 20 random pairs, scaled to the whole map. Their graphs are built off
-the clock, and for causal attention only pairs that have a path count. networkx is timed up to 32 tokens; more would
-take hours.
+With --real the graphs are those of models on a text, with all heads and with the first four alone; the default
+model, or those that are given. Else they are drawn at random, with heads like those of trained encoders. CPU time
+of one process; headscope runs between its peers, in turns, 50 ms or one map at a time. Peers are asked for single
+pairs, which are what they compute: 20 random pairs (of real graphs 5), scaled to the whole map. Their graphs are
+built off the clock, and for causal attention only pairs that have a path count. networkx is timed up to 32 tokens;
+more would take hours.
 """
 
 import argparse
@@ -41,7 +44,9 @@ KINDS: dict[str, dict[str, Any]] = {
     "causal": {"causal": True},
 }
 SHAPES = [(layers, tokens) for layers in (6, 12) for tokens in (16, 32, 64, 128)]
-PAIRS = 20
+PAIRS, REAL_PAIRS = 20, 5
+REAL_TOKENS = (16, 32, 64, 128)
+FEW_HEADS = 4
 LONGEST_NETWORKX = 32
 PACKAGES = ("networkx", "igraph", "ortools", "scipy", "numba", "numpy")
 EDMONDS_KARP, BEST_NETWORKX = "networkx Edmonds–Karp", "networkx, best other"
@@ -67,6 +72,7 @@ class Row:
 def main() -> None:
     """Print the tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--real", nargs="*", metavar="MODEL", help="graphs of models: hub ids or folders")
     parser.add_argument("--quick", action="store_true", help="one tiny shape, to see that it runs")
     parser.add_argument("--out", type=Path, help="write the figures as JSON, too")
     options = parser.parse_args()
@@ -74,13 +80,18 @@ def main() -> None:
     for warm_up in (flow_map, flow_maps):
         warm_up(attention_graph(4, 5))
     rows = []
-    for kind in KINDS:
-        group = [compare(kind, *shape) for shape in shapes]
+    if options.real is None:
+        groups = {kind: [(shape, attention_graph(*shape, **KINDS[kind])) for shape in shapes] for kind in KINDS}
+    else:
+        groups = read_real_graphs(options.real or [None], REAL_TOKENS[:1] if options.quick else REAL_TOKENS)
+    for kind, graphs in groups.items():
+        group = [compare(kind, graph, PAIRS if options.real is None else REAL_PAIRS) for _, graph in graphs]
         print_rows(kind, group)
         rows += group
     if options.out:
-        facts = {"command": "python -m benchmarks.flow", "device": f"{platform.machine()} CPU, one process"}
-        facts |= {"versions": {name: version(name) for name in PACKAGES}, "pairs": PAIRS}
+        command = "python -m benchmarks.flow" + ("" if options.real is None else " --real")
+        facts: dict[str, Any] = {"command": command, "device": f"{platform.machine()} CPU, one process"}
+        facts |= {"versions": {name: version(name) for name in PACKAGES}, "pairs": rows[0].pairs}
         text = json.dumps({**facts, "rows": [asdict(row) for row in rows]}, indent=1)
         options.out.write_text(text + "\n", encoding="utf-8")
 
@@ -101,15 +112,35 @@ def print_rows(kind: str, rows: Sequence[Row]) -> None:
     print(f"* from {rows[0].pairs} random pairs (scaled), which differ by {apart:.0e} at most\n", flush=True)
 
 
-def compare(kind: str, layers: int, tokens: int) -> Row:
+def read_real_graphs(models: Sequence[str | None], sizes: Sequence[int]) -> dict[str, list[tuple[Any, Array]]]:
+    """Return the graphs of each model on the start of a text, with all heads and with its first four, by name."""
+    import headscope as hs
+    from headscope.flow.graph import residual_graph
+
+    text = " ".join(example.text for example in hs.read("gap_pronouns:validation")[:4])
+    groups: dict[str, list[tuple[Any, Array]]] = {}
+    for name in models:
+        model = hs.load(name, dtype="float32")
+        label = "all-MiniLM-L6-v2" if name is None else Path(name).name
+        for tokens in sizes:
+            maps = hs.view(hs.capture(model, [text], keep=("attention",), max_length=tokens), "raw")
+            heads = {label: maps, f"{label}, {FEW_HEADS} heads": maps.sel(head=list(range(FEW_HEADS)))}
+            for kind, chosen in heads.items():
+                layers = residual_graph(chosen, residual=0.5)
+                groups.setdefault(kind, []).append((tokens, np.stack([layer[0, 0].numpy() for layer in layers])))
+    return groups
+
+
+def compare(kind: str, graph: Array, pairs: int) -> Row:
     """Time headscope and its peers on one graph."""
-    graph = attention_graph(layers, tokens, **KINDS[kind])
+    layers, tokens = graph.shape[:2]
     random = np.random.default_rng(0)
     possible = np.argwhere(np.tril(np.ones((tokens, tokens))) if kind == "causal" else np.ones((tokens, tokens)))
-    chosen = random.choice(possible, PAIRS)
-    scale = len(possible) / PAIRS
-    row, ours, result = Row(kind, layers, tokens), [_time_whole_map(graph)], flow_map(graph)
-    for name, solvers in _peers(graph).items():
+    chosen = random.choice(possible, pairs)
+    scale = len(possible) / pairs
+    row, ours, result = Row(kind, layers, tokens, pairs=pairs), [_time_whole_map(graph)], flow_map(graph)
+    peers = _peers(graph) if kind in KINDS else {"igraph": [by_igraph(graph)]}
+    for name, solvers in peers.items():
         spent = []
         for solver in solvers:
             seconds, values = _time(lambda solver=solver: [solver(*pair) for pair in chosen.tolist()])
@@ -119,7 +150,9 @@ def compare(kind: str, layers: int, tokens: int) -> Row:
             ours.append(_time_whole_map(graph))
         row.peers[name] = scale * min(spent)
     row.headscope = median(ours)
-    row.headscope_all = min(_time(flow_maps, graph)[0] for _ in range(2 if tokens > 64 else 3))
+    row.headscope_all = min(
+        _time(flow_maps, graph)[0] for _ in range(1 if kind not in KINDS else 2 if tokens > 64 else 3)
+    )
     row.igraph_all = _time_igraph_at_every_depth(graph, chosen, scale)
     return row
 

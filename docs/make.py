@@ -71,12 +71,19 @@ def make_comparison() -> Generated:
 
 def make_rollout_and_flow() -> Generated:
     """Yield the page on rollout and flow, and its figures."""
-    yield from write_pictures({"flow_saturation.svg": flow_page.picture(), **rollout_page.pictures()})
+    yield from write_pictures(
+        {
+            "flow_saturation.svg": flow_page.picture(),
+            "flow_complexity.svg": flow_page.complexity_picture(),
+            **rollout_page.pictures(),
+        }
+    )
     yield from fill_page(
         DOCS / "rollout_and_flow.md",
         {
             "cost": rollout_page.table(),
             "saturation": flow_page.describe_saturation(),
+            "real_speed": flow_page.describe_real_speed(),
             "speed": flow_page.describe_speed(),
         },
     )

@@ -1,10 +1,11 @@
 """What docs/rollout_and_flow.md says about flow, from docs/results/flow_*.{nc,json}."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import xarray as xr
 from matplotlib.figure import Figure
 
@@ -25,6 +26,7 @@ NETWORKX, FEWEST, FASTER = "networkx Edmonds–Karp", 32, 5000
 """How many times the speed of networkx is aimed at, for graphs with at least this many tokens."""
 STYLES = {"saturation": ("-o", "pairs at the bound"), "saturation_same": ("--s", "same from every source")}
 ROWS = {"row_distance": ("-o", "rows of rollout apart")}
+TIMES = {"headscope": "headscope_all", "igraph (scaled from pairs)": "igraph_all"}
 PANELS = (("share of flow", STYLES), ("total variation", ROWS))
 
 
@@ -126,10 +128,76 @@ def _distance(row: xr.Dataset, name: str) -> str:
     return f"{value:.4f} ({low:.4f} to {high:.4f})"
 
 
+def read_speed() -> dict[str, Any]:
+    """Return what benchmarks/flow.py measured: random graphs, and under `real` those of models."""
+    data: dict[str, Any] = json.loads((DOCS / "results" / "flow_performance.json").read_text(encoding="utf-8"))
+    return data
+
+
+def describe_real_speed() -> str:
+    """Return the table of times and ratios on the attention of models on a text."""
+    data = read_speed()["real"]
+    head = ["graph", "layers × tokens", "last layer", "igraph", "all layers", "igraph, all layers"]
+    lines = [f"| {' | '.join(head)} |", "|---" * len(head) + "|"]
+    for row in data["rows"]:
+        last, every = row["headscope"], row["headscope_all"]
+        cells = [row["kind"], f"{row['layers']} × {row['tokens']}", f"{1e3 * last:,.1f} ms"]
+        cells += [f"{row['peers']['igraph'] / last:,.0f}×", f"{every:.3g} s", f"{row['igraph_all'] / every:,.0f}×"]
+        lines.append(f"| {' | '.join(cells)} |")
+    picture = "![Time of flow by the number of tokens](pictures/flow_complexity.svg)"
+    source = _describe_source(data)
+    return "\n\n".join((_tell_growth(data["rows"]), picture, "\n".join(lines), f"{source}\n"))
+
+
+def fit_growth(rows: Sequence[dict[str, Any]], time: Callable[[dict[str, Any]], float]) -> float:
+    """Return the power of the number of tokens with which a time grows, by least squares of logarithms."""
+    tokens, seconds = [row["tokens"] for row in rows], [time(row) for row in rows]
+    return float(np.polyfit(np.log(tokens), np.log(seconds), 1)[0])
+
+
+def _tell_growth(rows: Sequence[dict[str, Any]]) -> str:
+    """Return how times grow with the number of tokens, beside the paper's bound."""
+    groups = group_rows(rows)
+    ours, theirs = (
+        join_words(f"{fit_growth(group, time):.1f} ({kind})" for kind, group in groups.items())
+        for time in (lambda row: row["headscope_all"], lambda row: row["igraph_all"])
+    )
+    return (
+        f"The paper bounds flow by O(d²·n⁴). Measured, the time of all layers grows with n to the power of {ours};\n"
+        f"igraph's with {theirs}."
+    )
+
+
+def group_rows(rows: Sequence[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
+    """Return the rows by the graphs that they are of."""
+    groups: dict[str, list[dict[str, Any]]] = {}
+    for row in rows:
+        groups.setdefault(row["kind"], []).append(row)
+    return groups
+
+
+def complexity_picture() -> Figure:
+    """Return the time of the flows of all layers by the number of tokens, ours and igraph's, on logarithmic axes."""
+    groups = group_rows(read_speed()["real"]["rows"])
+    with theme.apply():
+        figure = Figure(figsize=(6.9, 3.2), layout="constrained")
+        panels = figure.subplots(1, 2, sharey=True)
+        for panel, (title, time) in zip(panels, TIMES.items(), strict=True):
+            for (kind, rows), style in zip(groups.items(), ("-o", "--o", "-s", "--s"), strict=False):
+                colour = theme.heads[0 if style.endswith("o") else 1]
+                tokens, seconds = [row["tokens"] for row in rows], [row[time] for row in rows]
+                panel.loglog(tokens, seconds, style, color=colour, label=kind, markersize=3.5, linewidth=1.2)
+            panel.set_title(title)
+            panel.set(xlabel="tokens", xticks=tokens, xticklabels=list(map(str, tokens)))
+            panel.minorticks_off()
+        panels[0].set_ylabel("CPU seconds, all layers")
+        panels[0].legend()
+    return figure
+
+
 def describe_speed() -> str:
     """Return the tables of times and ratios of benchmarks/flow.py."""
-    data = json.loads((DOCS / "results" / "flow_performance.json").read_text(encoding="utf-8"))
-    versions = ", ".join(f"{name} {number}" for name, number in data["versions"].items())
+    data = read_speed()
     peers = list(dict.fromkeys(name for row in data["rows"] for name in row["peers"]))
     head = [
         "graph",
@@ -144,13 +212,18 @@ def describe_speed() -> str:
     lines = [f"| {' | '.join(head)} |", "|---" * len(head) + "|"]
     rows = [_speed_cells(row, peers) for row in data["rows"]]
     lines += [f"| {' | '.join(cells)} |" for cells in rows]
+    source = _describe_source(data)
+    table, note = "\n".join(lines), f"\n\n{data['note']}" if "note" in data else ""
+    return f"{_tell_bars(head, rows)}\n\n{table}\n\n{source}{note}\n"
+
+
+def _describe_source(data: dict[str, Any]) -> str:
+    versions = ", ".join(f"{name} {number}" for name, number in data["versions"].items())
     apart = max(row["apart"] for row in data["rows"])
-    source = (
+    return (
         f"*`{data['command']}` on {data['device']}; {versions}. CPU time; peers from {data['pairs']} random pairs for\n"
         f"each graph, scaled to the whole map. Largest difference from networkx and igraph: {apart:.0e}.*"
     )
-    table, note = "\n".join(lines), f"\n\n{data['note']}" if "note" in data else ""
-    return f"{_tell_bars(head, rows)}\n\n{table}\n\n{source}{note}\n"
 
 
 def _tell_bars(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

@@ -63,6 +63,43 @@ def test_input_gradients_equal_finite_differences(kind, head, texts, target):
     np.testing.assert_allclose(found["absolute"].scores[0], np.abs(found["times_input"].scores[0]))
 
 
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [("bert", "bert.embeddings"), ("distilbert", "distilbert.embeddings"), ("gpt2", "transformer.drop")],
+)
+def test_the_sum_of_a_gradient_at_the_output_of_the_embeddings_equals_its_definition(kind, name):
+    """Whatever the layers below add: all dimensions of what the first layer reads are moved alike."""
+    model = headed(kind, "classification", double=True)
+    method = "input_gradient:kind=sum,at=embeddings"
+    found = importances(model, TEXTS, method, target="class=1:score=logit", batch_size=2)
+    for example, scores in zip(TEXTS, found.scores, strict=True):
+        module = model.network.get_submodule(name)
+        expected = oracle.summed_gradient(model, example, "class=1:score=logit", module)
+        np.testing.assert_allclose(scores, expected, rtol=1e-4, atol=1e-7)  # finite differences of 1e-6
+
+
+def test_the_sum_of_a_gradient_is_0_only_where_layer_norms_subtract_the_mean():
+    """Of the largest gradient: at BERT's word embeddings and in GPT-2 nothing; at BERT's output and in Llama much."""
+    shares = {}
+    for kind in ("bert", "gpt2", "llama"):
+        for at in ("words", "embeddings"):
+            model = headed(kind, "classification", double=True)
+            total, norm = (importances(model, TEXTS, f"input_gradient:kind={part},at={at}") for part in ("sum", "norm"))
+            shares[kind, at] = max(map(np.max, total.scores)) / max(map(np.max, norm.scores))
+    nothing = {pair for pair, share in shares.items() if share < 1e-9}
+    assert nothing == {("bert", "words"), ("gpt2", "words"), ("gpt2", "embeddings")}
+    assert all(share > 0.05 for pair, share in shares.items() if pair not in nothing), shares
+
+
+def test_special_tokens_can_be_replaced_too():
+    model = headed("bert", "classification", double=True)
+    found = importances(model, TEXTS, "blank_out:special=replace", target="label")
+    for example, scores in zip(TEXTS, found.scores, strict=True):
+        expected = oracle.blank_out(model, example, "label", VOCAB.index("[MASK]"), special=True)
+        np.testing.assert_allclose(scores, expected, rtol=1e-6, atol=1e-12)
+        assert np.isfinite(scores).all()
+
+
 def test_gradients_of_an_encoder_decoder_model_are_of_what_its_encoder_reads():
     """Encoder and decoder share their embeddings, and may read the same ids."""
     model = headed("bart", "seq2seq", double=True)

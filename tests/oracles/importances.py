@@ -17,17 +17,17 @@ def one_text(model, example, target):
 
 
 @torch.no_grad()
-def blank_out(model, example, target, token):
+def blank_out(model, example, target, token, *, special=False):
     """Replace one token after the other, and subtract the score after from the score before."""
     inputs, score = one_text(model, example, target)
     before = float(score(model.network(**inputs.tensors)))
-    special = inputs.source.special[0].tolist()
+    kept = [False] * inputs.source.special.shape[1] if special else inputs.source.special[0].tolist()
     changes = []
-    for position, is_special in enumerate(special):
+    for position, is_kept in enumerate(kept):
         ids = inputs.tensors["input_ids"].clone()
         ids[0, position] = token
         after = float(score(model.network(**{**inputs.tensors, "input_ids": ids})))
-        changes.append(np.nan if is_special else before - after)
+        changes.append(np.nan if is_kept else before - after)
     return np.array(changes)
 
 
@@ -49,3 +49,19 @@ def input_gradient(model, example, target, layer, step=1e-6):
                 with layer.register_forward_hook(move):
                     gradient[token, dimension] += sign * float(score(model.network(**inputs.tensors))) / (2 * step)
     return gradient
+
+
+@torch.no_grad()
+def summed_gradient(model, example, target, module, step=1e-6):
+    """Add a little to all dimensions of one token in what `module` returns; the size of the score's slope."""
+    inputs, score = one_text(model, example, target)
+    tokens, slopes = inputs.tensors["input_ids"].shape[1], []
+    for token in range(tokens):
+        scores = []
+        for sign in (1, -1):
+            shift = torch.zeros(1, tokens, 1, dtype=torch.float64)
+            shift[0, token] = sign * step
+            with module.register_forward_hook(lambda _, args, output, shift=shift: output + shift):
+                scores.append(float(score(model.network(**inputs.tensors))))
+        slopes.append(abs(scores[0] - scores[1]) / (2 * step))
+    return np.array(slopes)

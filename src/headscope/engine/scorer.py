@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import torch
 from jaxtyping import Float, Int
@@ -17,6 +17,7 @@ from headscope.engine.batch import Inputs
 from headscope.engine.gradient import allow_gradients
 from headscope.engine.model import Model, find_word_embeddings
 from headscope.engine.readout import Readout, find_readout
+from headscope.engine.recording.sites import find_layer, find_sites
 
 TOKENS_PER_PASS = {"cpu": 4_096, "cuda": 65_536}
 """Tokens of one forward pass."""
@@ -100,20 +101,30 @@ class BatchScorer:
             readout.check_gradient(scores)
         return scores
 
-    def find_gradient(self) -> Float[Tensor, "batch token hidden"]:
-        """Return the gradient of each example's score with respect to its embeddings."""
+    def differentiate(
+        self, at: Literal["words", "embeddings"] = "words"
+    ) -> tuple[Float[Tensor, "batch token hidden"], Float[Tensor, "batch token hidden"]]:
+        """Return the word embeddings, or what the first layer reads, and each example's gradient with respect to it."""
+        rows = list(range(len(self.ids)))
         with allow_gradients({}):
-            embeddings = self.embed().clone().requires_grad_()
-            readout, output = self._run(list(range(len(embeddings))), embeddings)
+            if at == "words":
+                embeddings = self.embed().clone().requires_grad_()
+                readout, output = self._run(rows, embeddings)
+            else:
+                with start_graph_at_first_layer(self.model) as inputs:
+                    readout, output = self.readout, self.model.network(**self._clone(rows))
+                embeddings = inputs[0]
             scores, factor = readout.factor_gradient(output)
             (gradient,) = torch.autograd.grad(scores.sum(), embeddings)
-        return gradient.double() * factor[:, None, None]
+        return embeddings.detach(), gradient.double() * factor[:, None, None]
 
     def _run(self, rows: Sequence[int], embeddings: Tensor) -> tuple[Readout, Any]:
-        readout = self.readout.select(rows)
+        return self.readout.select(rows), run_with_embeddings(self.model, self._clone(rows), Embedded(embeddings))
+
+    def _clone(self, rows: Sequence[int]) -> dict[str, Any]:
+        """Return the inputs of some examples as tensors that a graph may hold."""
         tensors = self._select(rows, self.ids[list(rows)])
-        tensors = {name: value.clone() if isinstance(value, Tensor) else value for name, value in tensors.items()}
-        return readout, run_with_embeddings(self.model, tensors, Embedded(embeddings))
+        return {name: value.clone() if isinstance(value, Tensor) else value for name, value in tensors.items()}
 
     def _select(self, rows: Sequence[int], ids: Tensor) -> dict[str, Any]:
         """Return the inputs of some examples, with other ids."""
@@ -163,6 +174,34 @@ def run_with_embeddings(model: Model, tensors: Any, embedded: Embedded) -> Any:
             "be replaced. Use 'blank_out'."
         )
     return output
+
+
+@contextmanager
+def start_graph_at_first_layer(model: Model) -> Iterator[list[Tensor]]:
+    """Make the input of the first layer a leaf of the graph in the next pass; yield the list that will hold it.
+
+    It is the output of the embeddings: words, positions and segments, normalized where the model does that.
+    """
+    sites = find_sites(model)
+    layers = {find_layer(name) for name in sites.modules if sites.find(name) == sites.main} - {""}
+    inputs: list[Tensor] = []
+
+    def hook(_: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        states = args[0] if args else kwargs.get("hidden_states")
+        if inputs or states is None:
+            return None
+        inputs.append(states.detach().clone().requires_grad_())
+        return ((inputs[0], *args[1:]), kwargs) if args else ((), {**kwargs, "hidden_states": inputs[0]})
+
+    with ExitStack() as stack:
+        for name in layers:
+            stack.enter_context(model.network.get_submodule(name).register_forward_pre_hook(hook, with_kwargs=True))
+        yield inputs
+    if not inputs:
+        raise CaptureError(
+            f"The first layer of {type(model.network).__name__} was not found, so there is no gradient with respect to "
+            "what it reads. Use at=words."
+        )
 
 
 @contextmanager

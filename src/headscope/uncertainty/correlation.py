@@ -44,18 +44,3 @@ def spearman(x: Values, y: Values) -> Float[np.ndarray, "*draws"]:
     from scipy.stats import rankdata
 
     return pearson(rankdata(x, axis=-1), rankdata(y, axis=-1))
-
-
-def dense_rank_correlation(x: Values, y: Values) -> Float[np.ndarray, "*draws"]:
-    """Return 1 - 6 Σd² / (n (n² - 1)) of dense ranks, the formula in the code of Abnar & Zuidema (2020).
-
-    It is Spearman's correlation where neither side has ties. With ties it is not: two constant sides give 1.
-
-    >>> float(dense_rank_correlation(np.array([1.0, 1.0, 1.0]), np.array([2.0, 2.0, 2.0])))
-    1.0
-    """
-    from scipy.stats import rankdata
-
-    n = x.shape[-1]
-    difference = rankdata(x, "dense", axis=-1) - rankdata(y, "dense", axis=-1)
-    return np.asarray(1 - 6 * (difference**2).sum(-1) / (n * (n**2 - 1)), float)

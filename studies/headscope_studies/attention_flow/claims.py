@@ -139,12 +139,21 @@ CONTRASTS: Mapping[str, Contrast] = {
 }
 
 
+SST_CONTRASTS = {
+    name: contrast
+    for name, contrast in CONTRASTS.items()
+    if name in {f"correlation, {lens}" for lens in ("raw", *NAMES)}
+    or name in {f"correlation, {lens} − raw, gradient" for lens in NAMES}
+}
+"""Those that Table 3 is about, which the authors' script measures, too."""
+
+
 def _claim(text: str, name: str, direction: Any, threshold: str, sst: bool | None = None, bound: float = 0.0) -> Claim:
-    """Return a claim on a contrast, on SST-2 only or not there; correlations are judged by the paper's formula too."""
+    """Return a claim on a contrast, on SST-2 only or not there."""
     where = {"contrast": name}
 
     def applies(task: xr.Dataset) -> str:
-        if sst is not None and (task["task"].item() == paper.SST) != sst:
+        if sst is not None and paper.is_sentiment(task["task"].item()) != sst:
             return f"a claim on {paper.SST}" if sst else "Table 3 makes a weaker claim"
         return "" if bool(task["difference"].sel(where).sel(lens="exact").notnull()) else "no input has what it needs"
 
@@ -156,7 +165,6 @@ def _claim(text: str, name: str, direction: Any, threshold: str, sst: bool | Non
         threshold=THRESHOLDS[threshold],
         bounds=(bound, bound),
         exact=("exact",),
-        published=("code",) if name.startswith("correlation") else (),
         applies=applies,
         source="abnar2020",
     )
@@ -268,7 +276,9 @@ def judge_models(models: Mapping[str, xr.Dataset], subset: str = "all") -> dict[
 
     def select(numbers: xr.Dataset) -> xr.Dataset:
         names = [name for name in numbers if str(name).startswith("difference") or name == "count"]
-        return numbers[names].sel(subset=subset).drop_vars("lens", errors="ignore").rename(formula="lens", count="n")
+        chosen = numbers[names].sel(subset=subset).drop_vars("lens", errors="ignore").rename(count="n")
+        chosen = chosen.reindex(contrast=list(CONTRASTS))  # the authors' script has those of one table
+        return chosen.assign({name: chosen[name].expand_dims(lens=["exact"]) for name in chosen if name != "n"})
 
     judged = judging.judge_together({label: (CLAIMS, select(numbers)) for label, numbers in models.items()})
     return {label: [claim for claim in claims if claim.verdict != MOOT] for label, claims in judged.items()}

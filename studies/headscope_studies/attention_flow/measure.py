@@ -17,9 +17,11 @@ from headscope.results.hashes import fingerprint
 from headscope.training.labels import find_majority
 from headscope.training.score import score
 from headscope.uncertainty.intervals import wilson_interval
-from headscope_studies.attention_flow.claims import CONTRASTS
+from headscope_studies.attention_flow import paper
+from headscope_studies.attention_flow.claims import CONTRASTS, SST_CONTRASTS
 from headscope_studies.attention_flow.paper import SHOWN
 from headscope_studies.attention_flow.prediction_rows import KEPT, RowComparison
+from headscope_studies.attention_flow.published import SCRIPT, read_inputs, relate
 from headscope_studies.attention_flow.replaced_word import choose_kinds, show_replaced
 from headscope_studies.attention_flow.token_scores import measure_token_scores, split_token_scores
 
@@ -48,27 +50,59 @@ def measure_task(run: TaskRun, example: str | None) -> dict[str, xr.Dataset]:
     name = f"-{fingerprint([str(example)])}" if wanted else ""
     with ignore_truncation():
         return {
-            "numbers": run.steps.keep("numbers", partial(measure_numbers, run)),
+            "numbers": _join_script(run.steps.keep("numbers", partial(measure_numbers, run)), run),
             "shown": run.steps.keep(f"shown{name}", partial(measure_shown, run, wanted)),
             "maps": run.steps.keep(f"maps{name}", partial(measure_maps, run, wanted)),
         }
 
 
+def _join_script(numbers: xr.Dataset, run: TaskRun) -> xr.Dataset:
+    """Return the numbers with those of the authors' script as one more task, if the task is theirs."""
+    if run.task.name != paper.SST:
+        return numbers
+    return xr.concat([numbers, run.steps.keep("script", partial(measure_script, run))], "task", join="outer")
+
+
 def measure_numbers(run: TaskRun) -> xr.Dataset:
     """Return everything over all inputs, and over those that are predicted correctly."""
     scored, rows = predict(run), run.steps.keep("rows", partial(measure_rows, run))
-    right = scored["prediction"].values == scored["label"].values
+    right = find_right(scored)
     counts = [example.columns.get("attractors") for example in run.examples]
     attractors = np.array([np.nan if count is None else min(int(count), MOST) for count in counts], float)
     rows = rows.assign(attractors=("example", attractors))
+    groups = summarise_groups(rows, right, scored["label"].values)
+    return join_numbers(rows, scored, run.describe(metric="accuracy"), run.task.name, groups).sel(lens=list(LENSES))
+
+
+def measure_script(run: TaskRun) -> xr.Dataset:
+    """Return what the authors' script measures on SST-2, over the same inputs."""
+    readings = read_inputs(run.tuned, run.examples, max_length=run.max_length)
+    return join_script(
+        relate(readings, [example.id for example in run.examples]), predict(run), run.describe(metric="accuracy")
+    )
+
+
+def join_script(steps: xr.Dataset, scored: xr.Dataset, facts: xr.Dataset) -> xr.Dataset:
+    """Return the numbers of the script: its last step is its correlation, those before say what each departure does."""
+    last = steps["step_correlation"].sel(step=SCRIPT, drop=True).expand_dims(importance=["gradient"], axis=1)
+    return join_numbers(steps.assign(correlation=last), scored, facts, paper.SCRIPT)
+
+
+def find_right(scored: xr.Dataset) -> Any:
+    """Return which examples are predicted correctly."""
+    return scored["prediction"].values == scored["label"].values
+
+
+def join_numbers(rows: xr.Dataset, scored: xr.Dataset, facts: xr.Dataset, task: str, *more: xr.Dataset) -> xr.Dataset:
+    """Return the summaries of all rows and of those predicted correctly, with the accuracy and the facts of a task."""
+    right = find_right(scored)
     subsets = {"all": np.ones(len(right), bool), "correct": right}
     whole = summary.summarise_by("subset", subsets, rows, summarise_rows, summarise_contrasts).rename(n="count")
     learned = take_interval(scored, "accuracy", "score").assign(majority=scored["majority"])
     learned = learned.expand_dims(lens=["raw"]).reset_coords(drop=True)
-    parts = [whole, summarise_groups(rows, right, scored["label"].values), learned, run.describe(metric="accuracy")]
-    numbers = xr.merge(parts, compat="no_conflicts", join="outer").sel(lens=list(LENSES))
-    numbers = numbers.assign(n=len(run.examples), count=numbers["count"].astype(float))
-    return numbers.expand_dims(task=[run.task.name]).drop_attrs()
+    numbers = xr.merge([whole, *more, learned, facts], compat="no_conflicts", join="outer")
+    numbers = numbers.assign(n=len(right), count=numbers["count"].astype(float))
+    return numbers.expand_dims(task=[task]).drop_attrs()
 
 
 def predict(run: TaskRun) -> xr.Dataset:
@@ -113,22 +147,21 @@ def measure_maps(run: TaskRun, wanted: Example | None) -> xr.Dataset:
 
 def summarise_rows(rows: xr.Dataset) -> xr.Dataset:
     """Return means over inputs with their intervals, and the standard deviation of correlations."""
-    exact, code = (rows["correlation"].sel(formula=name, drop=True) for name in ("exact", "code"))
-    parts = [summarise("correlation", exact), summarise("code", code)]
-    parts += [summarise(name, rows[name]) for name in ("spread", "diagonal", "at_bound", "same_for_sources")]
-    missing = exact.isnull().sum("example").astype(float)  # other seeds may miss others: their mean is no whole number
-    return xr.merge(parts).assign(correlation_std=exact.std("example"), missing=missing)
+    names = ("correlation", "step_correlation", "spread", "diagonal", "at_bound", "same_for_sources")
+    parts = [summarise(name, rows[name]) for name in names if name in rows]
+    values = rows["correlation"]
+    missing = values.isnull().sum("example").astype(float)  # other seeds may miss others: their mean is no whole number
+    return xr.merge(parts).assign(correlation_std=values.std("example"), missing=missing)
 
 
 def summarise_contrasts(rows: xr.Dataset) -> xr.Dataset:
-    """Return the mean of every contrast of a claim, by both formulas where it is one of correlations."""
-    values = []
-    for contrast in CONTRASTS.values():
-        value = contrast(rows).drop_vars(("lens", "importance", "layer", "word"), errors="ignore")
-        values.append(value if "formula" in value.dims else value.expand_dims(formula=["exact"]))
+    """Return the mean of every contrast of a claim; of the authors' script, those of their table."""
+    chosen = SST_CONTRASTS if "step_correlation" in rows else CONTRASTS
+    dropped = ("lens", "importance", "layer", "word")
+    values = [contrast(rows).drop_vars(dropped, errors="ignore") for contrast in chosen.values()]
     table = xr.concat(values, "contrast", join="outer", coords="minimal", compat="override")
-    named = table.assign_coords(contrast=list(CONTRASTS)).rename(formula="lens")
-    result = summarise("difference", named).rename(lens="formula")
+    named = table.assign_coords(contrast=list(chosen)).expand_dims(lens=["exact"])  # claims are judged along lenses
+    result = summarise("difference", named).isel(lens=0, drop=True)
     return result.merge(take_interval(result, "difference", "difference_change"))
 
 

@@ -11,7 +11,8 @@ ACCURACY = 0.96
 INPUTS, SST_INPUTS = 2000, 100
 LAYERS, SST_LAYERS = (1, 2, 3, 4, 5, 6), (1, 3, 5, 6)
 SST = "SST-2"
-OTHERS = (SST, "templates")  # tasks whose accuracy the paper does not print
+SCRIPT = "SST-2, their script"
+OTHERS = (SST, SCRIPT, "templates")  # tasks whose accuracy the paper does not print
 SHOWN = ("raw", "rollout", "flow")
 VERB = "number of the verb"
 KINDS = {SST: "sentiment"}
@@ -32,6 +33,25 @@ SST_GRADIENT: Rows = {
 }
 """Spearman's correlation with blank-out (Table 1) and with input gradients (Tables 2 and 3)."""
 
+LOGGED: Mapping[str, Mapping[str, tuple[float, ...]]] = {
+    "correlations_bert_sst_max": {
+        "raw": (0.11716, 0.09103, 0.07897, 0.09257),
+        "rollout": (0.10869, 0.11626, 0.13376, 0.13205),
+    },
+    "correlations_bert_sst_max2": {
+        "raw": (0.11127, 0.13178, 0.11646, 0.14311),
+        "rollout": (0.10603, 0.09379, 0.10483, 0.12169),
+    },
+}
+"""What two logs in the repository of the paper hold for Table 3; the first is what the paper prints."""
+
+SENTENCES = (
+    ("the key to the cabinets", 1, "keys", 0),
+    ("the article on nnp large systems", 1, "articles", 0),
+    ("here the nns differ in that the female", 2, "nnp", 0),
+)
+"""Sentences of the text and of Figures 2 and 3: the word that is replaced, by what, and the label, singular."""
+
 PRONOUNS = {
     "The author talked to Sara about {mask} book .": {"author": "his", "Sara": "her"},
     "Mary convinced John of {mask} love .": {"John": "his", "Mary": "her"},
@@ -47,3 +67,8 @@ def print_table(rows: Rows, layers: tuple[int, ...]) -> pd.DataFrame:
     }
     frame = pd.DataFrame.from_dict(cells, "index", columns=[f"L{layer}" for layer in layers])
     return frame.rename_axis("attention")
+
+
+def is_sentiment(task: str) -> bool:
+    """Whether a task is that of Table 3, by our measure or by the authors' script."""
+    return task in (SST, SCRIPT)

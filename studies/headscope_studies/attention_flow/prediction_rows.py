@@ -1,6 +1,6 @@
 """What the token attends to that a prediction is read from, beside how important the other tokens are."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,11 +17,8 @@ from headscope.core.tokens import ROLES, Tokens
 from headscope.engine.capture import stream
 from headscope.engine.model import Model
 from headscope.engine.progress import show_progress
-from headscope.uncertainty.correlation import dense_rank_correlation, spearman
+from headscope.uncertainty.correlation import spearman
 from headscope.uncertainty.intervals import Array
-
-FORMULAS: Mapping[str, Callable[[Array, Array], Array]] = {"exact": spearman, "code": dense_rank_correlation}
-"""Spearman's correlation, and the formula in the code of Abnar & Zuidema (2020)."""
 
 FEWEST = 3
 """Tokens that a correlation needs: of two it is 1 or -1."""
@@ -55,12 +52,16 @@ def select_rows(maps: Maps) -> list[Float[np.ndarray, "layer token"]]:
     return _split(average_heads(maps), maps.keys)
 
 
-def correlate(
-    rows: Float[np.ndarray, "*lenses token"], scores: Float[np.ndarray, " token"], formula: str = "exact"
-) -> Float[np.ndarray, "*lenses"]:
-    """Return the rank correlation of each row with the scores, over tokens that have a score.
+def round_ties(rows: Float[np.ndarray, "*lenses token"]) -> Float[np.ndarray, "*lenses token"]:
+    """Return each row as parts of its largest weight, rounded so that weights that differ by rounding are equal."""
+    largest = np.abs(rows).max(-1, keepdims=True)
+    return np.round(rows / np.where(largest > 0, largest, 1), TIE)
 
-    The formula `code` takes absolute scores, as the published code does.
+
+def correlate(
+    rows: Float[np.ndarray, "*lenses token"], scores: Float[np.ndarray, " token"]
+) -> Float[np.ndarray, "*lenses"]:
+    """Return Spearman's correlation of each row with the scores, over tokens that have a score.
 
     >>> correlate(np.array([[0.5, 0.1, 0.2, 0.2]]), np.array([np.nan, 0.0, 0.3, 0.1])).round(3)
     array([0.866])
@@ -68,10 +69,8 @@ def correlate(
     known = np.isfinite(scores)
     if known.sum() < FEWEST:
         return np.full(rows.shape[:-1], np.nan)
-    largest = np.abs(rows).max(-1, keepdims=True)
-    weights = np.round(rows / np.where(largest > 0, largest, 1), TIE)[..., known]
-    wanted = scores[known] if formula == "exact" else np.abs(scores[known])
-    return FORMULAS[formula](weights, np.broadcast_to(wanted, weights.shape))
+    weights = round_ties(rows)[..., known]
+    return spearman(weights, np.broadcast_to(scores[known], weights.shape))
 
 
 @dataclass(frozen=True)
@@ -91,7 +90,7 @@ class RowComparison:
     ) -> xr.Dataset:
         """Return the values of every example, with the dimensions `example … lens layer`.
 
-        `correlation` has one value for each formula and importance; `spread` is exp(entropy) of the prediction token's
+        `correlation` has one value for each importance; `spread` is exp(entropy) of the prediction token's
         row as a share of its tokens, 1 where it is uniform; `diagonal` the mean weight of tokens on themselves; `lift`
         the weight of a token of a word over an equal share. In all but the correlation weights count by their size.
         """
@@ -113,9 +112,7 @@ class RowComparison:
         sizes = weights.abs()
         shares = sizes / sizes.sum(-1, keepdim=True).clamp_min(torch.finfo(torch.float64).tiny)
         cells = zip(rows, zip(*scores.values(), strict=True), strict=True)
-        correlation = [
-            [[correlate(row, score, name) for score in importances] for name in FORMULAS] for row, importances in cells
-        ]
+        correlation = [[correlate(row, score) for score in importances] for row, importances in cells]
         marked = _split(shares, tokens)
         lift = [
             [_lift(row, tokens, at, _find_words(example, column)) for column in self.words.values()]
@@ -131,14 +128,13 @@ class RowComparison:
         layers = ("example", "layer")
         return xr.Dataset(
             {
-                "correlation": (("example", "formula", "importance", "layer"), np.array(correlation)),
+                "correlation": (("example", "importance", "layer"), np.array(correlation)),
                 "spread": (layers, np.array([_measure_spread(row) for row in marked])),
                 "diagonal": (layers, diagonal.numpy()),
                 "lift": (("example", "word", "layer"), np.array(lift)),
                 **{name: (layers, values) for name, values in about.items()},
             },
             coords={
-                "formula": list(FORMULAS),
                 "importance": list(scores),
                 "word": list(self.words),
                 "layer": [label + 1 for label in maps.layers],  # counted as in papers

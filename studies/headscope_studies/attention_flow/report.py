@@ -1,9 +1,11 @@
 """The report: verdicts first, then every table and figure of the paper, then what it could not say."""
 
 from dataclasses import replace
+from itertools import accumulate
 
 import numpy as np
 import xarray as xr
+from matplotlib.figure import Figure
 
 from headscope.core.document import Document, Paragraph, Part, Section
 from headscope.core.provenance import read_provenance
@@ -14,19 +16,22 @@ from headscope.experiments.rendering.sentences import verdict_numbers
 from headscope.experiments.seeds import combine_seeds, describe_seeds
 from headscope.experiments.summary import list_tasks
 from headscope.experiments.template import fill_template
-from headscope.plotting.draw import draw
+from headscope.plotting import fonts, heatmap, scales
 from headscope.plotting.facets import interval_facets
+from headscope.plotting.panels import new_grid
 from headscope.reporting.frames import TableColumn, to_frame
 from headscope_studies.attention_flow import AttentionFlow, claims, paper
 from headscope_studies.attention_flow.masked_words import count_agreement, draw_masked, masked_table
 from headscope_studies.attention_flow.measure import GRAPHS, LENSES
 from headscope_studies.attention_flow.replaced_word import choose_shown, draw_replaced, read_replaced
 
-SHOWN = list(paper.SHOWN)
+SHOWN, RESIDUAL = list(paper.SHOWN), 0.5
 TEXTS, CAPTIONS = report.read_prose(__package__)
 JUDGED = fill_template(TEXTS["judged"], claims=claims)
 SECOND, THIRD = paper.BLANK_OUT["flow"][0][1:3]
-CODE = fill_template(TEXTS["code"], third=3 * THIRD - 2 * SECOND)  # layer 3, if means of layers included all below
+CODE = fill_template(
+    TEXTS["code"], paper=paper, third=3 * THIRD - 2 * SECOND
+)  # layer 3, if means of layers included all below
 
 
 def document(results: Results) -> Document:
@@ -46,6 +51,7 @@ def document(results: Results) -> Document:
         _report_data(data, inputs),
         _report_correlations(data, inputs),
         _report_variants(data, inputs),
+        *([Section("The authors' script, step by step", report_steps(data))] if "step_correlation" in data else []),
         *([Section("Examples", _report_examples(results["maps"], results["shown"]))] if "maps" in results else []),
         Section("A masked pronoun", report_pronouns(results.get("pronouns"))),
         _report_focus(data, inputs),
@@ -79,7 +85,7 @@ def _report_data(data: xr.Dataset, inputs: Captioner) -> Section:
 
 def correlation_tables(data: xr.Dataset, inputs: Captioner, subset: str = "all") -> list[Part]:
     """Return Tables 1 to 3 over all inputs, beside the paper's, or over those that are predicted correctly."""
-    tasks = {sst: [task for task in list_tasks(data) if (task == paper.SST) == sst] for sst in (True, False)}
+    tasks = {sst: [task for task in list_tasks(data) if paper.is_sentiment(task) == sst] for sst in (True, False)}
     tables = {
         1: ("blank-out", False, paper.BLANK_OUT, paper.LAYERS),
         2: ("gradient", False, paper.GRADIENT, paper.LAYERS),
@@ -117,11 +123,6 @@ def _report_variants(data: xr.Dataset, inputs: Captioner) -> Section:
     tables = {score: layers.interval_table(every.sel(importance=score), "correlation") for score in claims.SCORES}
     last = every.isel(layer=-1)
     columns = [TableColumn(str(score), "correlation", {"importance": score}) for score in data["importance"].values]
-    formulas = [
-        TableColumn(f"{claims.OF[score]}, {title}", name, {"importance": score}, interval=False)
-        for score in claims.SCORES
-        for title, name in (("Spearman", "correlation"), ("their formula", "code"))
-    ]
     graphs = {
         name: every.sel(importance="blank-out", lens=list(labels)).assign_coords(lens=list(kinds))
         for name, labels in GRAPHS.items()
@@ -131,16 +132,25 @@ def _report_variants(data: xr.Dataset, inputs: Captioner) -> Section:
         inputs.picture("inner", layers.draw_by_layer(graphs, dict.fromkeys(graphs, "correlation"))),
         *(inputs.table(f"correlation_{score.replace('-', '_')}", frame) for score, frame in tables.items()),
         inputs.table("scores", to_frame(last, layers.ROWS, columns)),
-        inputs.table("formulas", to_frame(last.sel(lens=SHOWN), layers.ROWS, formulas)),
     ]
     return Section("Graphs of other weights", content)
 
 
+def report_steps(data: xr.Dataset) -> list[Part]:
+    """Return how the correlations change from the text of the paper to the authors' script, step by step."""
+    steps = data.sel(task=paper.SCRIPT, subset="all", lens=SHOWN)
+    columns = [TableColumn(f"L{layer}", "step_correlation", {"layer": layer}) for layer in data["layer"].values]
+    frame = to_frame(steps, {"step": "step", "lens": "attention"}, columns)
+    sample = Captioner(CAPTIONS, f"{int(steps['n']):,} inputs")
+    return [
+        Paragraph(fill_template(TEXTS["steps"], logged=list(paper.LOGGED.values())[-1])),
+        sample.table("steps", frame),
+    ]
+
+
 def _report_examples(maps: xr.Dataset, shown: xr.Dataset) -> list[Part]:
-    tokens = [str(token) for token in maps["query_token"].values]
-    figure = draw(maps, "layered", **({"query": tokens.index("[CLS]")} if "[CLS]" in tokens else {}))
     sample, example = Captioner(CAPTIONS, "1 input"), read_provenance(maps).get("example", "")
-    content: list[Part] = [sample.picture("figure_1", figure, example=example)]
+    content: list[Part] = [sample.picture("figure_1", draw_three(maps), example=example)]
     for number, kind in enumerate(("right", "wrong"), start=2):
         tasks = choose_shown(shown.sel(shown=kind))
         content += paragraphs(*(fill_template(TEXTS["shown"], **read_replaced(data)) for data in tasks.values()))
@@ -190,6 +200,30 @@ def _report_saturation(data: xr.Dataset, inputs: Captioner) -> Section:
         *(inputs.table(name, layers.interval_table(flows, name)) for name in names.values()),
     ]
     return Section("Saturation of flow", content)
+
+
+def draw_three(maps: xr.Dataset) -> Figure:
+    """Draw raw attention, rollout and flow of every layer, queries down and keys across, from the graph of a flow."""
+    edges = maps["capacities"].isel(lens=0).values.astype(float)
+    rows = {
+        "raw": edges - RESIDUAL * np.eye(edges.shape[-1]),
+        "rollout": np.stack(list(accumulate(edges, lambda below, layer: layer @ below))),
+        "flow": maps["weights"].isel(lens=0, head=0).values.astype(float),
+    }
+    tokens = [fonts.to_label(str(token)) for token in maps["query_token"].values]
+    cells = np.stack([row / row.sum(-1, keepdims=True) for row in rows.values()])
+    grid, scale = (
+        new_grid((6.9, 4.6), cells.shape[0] * len(edges), len(edges)),
+        scales.weight_scale(cells, signed=False),
+    )
+    for at, panel in enumerate(grid.panels):
+        heatmap.draw_image(panel, cells.reshape(-1, *cells.shape[2:])[at], scale)
+        panel.set_yticks(range(len(tokens)), labels=tokens if at % len(edges) == 0 else [], fontsize=5)
+        panel.set_xticks([])
+        panel.tick_params(length=0, pad=2)
+    grid.name_panels([f"{name} L{layer + 1}" for name in rows for layer in range(len(edges))], role="note")
+    grid.add_color_bar(scale, "share of the row")
+    return grid.figure.figure
 
 
 def measure_saturation(data: xr.Dataset) -> xr.Dataset:

@@ -12,17 +12,24 @@ from headscope.uncertainty.intervals import Array
 
 
 def measure_token_scores(
-    model: Model, examples: Sequence[Example], methods: Mapping[str, str], *, target: str, max_length: int | None
+    model: Model,
+    examples: Sequence[Example],
+    methods: Mapping[str, str],
+    *,
+    target: str,
+    max_length: int | None,
+    special: bool = False,
 ) -> xr.Dataset:
-    """Return the `scores` of every token, `importance example token`; NaN for special tokens and behind the last one.
+    """Return the `scores` of every token, `importance example token`; NaN behind the last one.
 
-    `methods` are specs of `hs.importances` by the labels that they get.
+    Special tokens have NaN unless `special` counts them. `methods` are specs of `hs.importances` by the labels
+    that they get.
     """
     tables: list[list[Array]] = []
     for method in methods.values():
         measured = importances(model, list(examples), method, target=target, max_length=max_length)
         rows = zip(measured.scores, measured.special, strict=True)
-        tables.append([np.where(special, np.nan, scores) for scores, special in rows])
+        tables.append([scores if special else np.where(hidden, np.nan, scores) for scores, hidden in rows])
     lengths = [len(row) for row in tables[0]]
     table = np.full((len(methods), len(lengths), max(lengths)), np.nan)
     for index, rows_of_method in enumerate(tables):

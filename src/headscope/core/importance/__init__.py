@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from numbers import Integral
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -53,8 +53,10 @@ class Scorer(Protocol):
     def score_embeddings(self, row: int, embeddings: Float[Tensor, "copy token hidden"]) -> Float[Tensor, " copy"]:
         """Return the scores of copies of one example with other embeddings, as part of a graph."""
 
-    def find_gradient(self) -> Float[Tensor, "batch token hidden"]:
-        """Return the gradient of each example's score with respect to its embeddings."""
+    def differentiate(
+        self, at: Literal["words", "embeddings"] = "words"
+    ) -> tuple[Float[Tensor, "batch token hidden"], Float[Tensor, "batch token hidden"]]:
+        """Return the word embeddings, or what the first layer reads, and each example's gradient with respect to it."""
 
 
 class Importance(ABC):

@@ -117,6 +117,11 @@ def _split_layer(name: str) -> tuple[str, str]:
     return layer, name[len(layer) :].removeprefix(".")
 
 
+def find_layer(name: str) -> str:
+    """Return the name of the layer that an attention module is in; nothing if it is in no numbered module."""
+    return _split_layer(name)[0]
+
+
 def _label_own(own: list[ModulePath], *, is_encoder_decoder: bool) -> dict[ModulePath, str]:
     """Name the sites where a tower attends to itself."""
     if len(own) == 1 and not is_encoder_decoder:

@@ -8,24 +8,23 @@ from pathlib import Path
 import xarray as xr
 
 from headscope.core.document import Document
-from headscope.experiments.claims import MOOT, UNDECIDED, JudgedClaim, answer_seeds
+from headscope.experiments.claims import MOOT, JudgedClaim
 from headscope.experiments.pages.facts import StudyFacts
 from headscope.experiments.summary import list_tasks
 from headscope.experiments.thresholds import count_scaled
 from headscope.results.store import open_result
 from headscope_studies.attention_flow import paper, report
 from headscope_studies.attention_flow.claims import CLAIMS, judge_models
-from headscope_studies.attention_flow.report import measure_saturation
 
 RESULTS = Path(__file__).parents[1] / "results"
 
 PAPER = "paper"
-EXTRA_RESULTS = ("shown", "maps", "pronouns", "referents", "accuracy")
+EXTRA_RESULTS = ("shown", "maps", "pronouns", "referents", "accuracy", "script", "appendix", "sentences")
 NAMES = {PAPER: "trained again"}
 """How models are called in figures that are not called by their files."""
 
-SATURATED = 99
-"""Percent of tokens that get the same flow from every position, above which a map is one ranking of tokens."""
+SCRIPT_END = ", their script"
+"""How verdicts on what the authors' script measures are called, behind the model."""
 
 
 @dataclass(frozen=True)
@@ -38,8 +37,18 @@ class FlowFacts(StudyFacts):
     claims = CLAIMS
 
     def judge(self, measured: Mapping[str, xr.Dataset], subset: str = "all") -> dict[str, list[JudgedClaim]]:
-        """Return the verdicts on every model, by all inputs or by those that are predicted correctly."""
-        return judge_models(measured, subset)
+        """Return the verdicts on every model, by all inputs or by those that are predicted correctly.
+
+        What the authors' script measures is judged beside the models, where all their seeds are.
+        """
+        whole = all(data.sizes == self.measured[label].sizes for label, data in measured.items())
+        scripts = {f"{label}{SCRIPT_END}": data for label, data in self.scripts.items()} if whole else {}
+        return judge_models({**measured, **scripts}, subset)
+
+    @property
+    def scripts(self) -> dict[str, xr.Dataset]:
+        """What the authors' script for SST-2 measures, by model."""
+        return {label: results["script"] for label, results in self.more.items() if "script" in results}
 
     @cached_property
     def reports(self) -> dict[str, Document]:
@@ -79,66 +88,20 @@ def list_reports(folder: Path = RESULTS) -> list[tuple[str, Document]]:
     return [(f"{facts.stem}{label}", document) for label, document in facts.reports.items()]
 
 
-def count_true(facts: FlowFacts, text: str) -> str:
-    """Return for how many pairs to which it applies the claim that begins so holds, such as 2 of 3."""
-    (claim,) = [claim for claim in CLAIMS if claim.text.startswith(text)]
-    return facts.count(claim, *facts.exact)
-
-
-def group_attractors(scores: xr.Dataset) -> dict[str, list[str]]:
-    """Return with how many attractors a model is better or worse than the most common label of these sentences.
-
-    It is so if the intervals of all seeds are above or below that label; a group without attractors is left out.
-    """
-    groups: dict[str, list[str]] = {"better": [], "not shown to differ": [], "worse": []}
-    for name in [str(name) for name in scores["attractors"].values if name != "all"]:
-        group = scores.sel(attractors=name)
-        better, worse = (group["accuracy_low"] > group["majority"]), (group["accuracy_high"] < group["majority"])
-        groups["better" if better.all() else "worse" if worse.all() else "not shown to differ"].append(name)
-    return {kind: names for kind, names in groups.items() if names}
-
-
-def list_everywhere(facts: FlowFacts) -> list[str]:
-    """Return the claims that hold for every pair to which they apply."""
-    verdicts = {claim.text.rstrip("."): facts.verdicts(claim) for claim in facts.claims}
-    return [text for text, kinds in verdicts.items() if kinds and set(kinds) <= set(facts.exact)]
-
-
-def count_never(facts: FlowFacts) -> dict[str, int]:
-    """Return how many of the claims that apply hold for no pair, and how many of these are undecided for some pair."""
-    verdicts = [kinds for claim in facts.claims if (kinds := facts.verdicts(claim))]
-    never = [kinds for kinds in verdicts if not set(kinds) & set(facts.exact)]
-    return {"claims": len(verdicts), "never": len(never), "undecided": sum(UNDECIDED in kinds for kinds in never)}
-
-
 def list_gains(data: xr.Dataset, lens: str, score: str) -> list[float]:
     """Return what a lens gains over raw attention in the last layer, over tasks on the verb's number and seeds."""
     tasks = [task for task in list_tasks(data) if task != paper.SST]
-    gains = data["difference"].sel(task=tasks, subset="all", formula="exact")
+    gains = data["difference"].sel(task=tasks, subset="all")
     return [float(gain) for gain in gains.sel(contrast=f"correlation, {lens} − raw, {score}").values.ravel()]
 
 
-def list_growth(facts: FlowFacts, lens: str) -> list[float]:
-    """Return how much the correlation with blank-out changes from the first layer to the last, pair by pair."""
-    values = [data["correlation"].sel(lens=lens, importance="blank-out") for data in facts.every_pair.values()]
-    return [float(value.isel(layer=-1) - value.isel(layer=0)) for value in values]
-
-
-def list_saturated(facts: FlowFacts) -> list[str]:
-    """Return the models whose last map of flow is one ranking of input tokens on every task."""
-    shares = {label: measure_saturation(data)["same_for_sources"] for label, data in facts.models.items()}
-    return [label for label, share in shares.items() if float(share.min()) > SATURATED]
-
-
-def count_formula(facts: FlowFacts) -> str:
-    """Return how many verdicts on correlations would be others by the formula of the paper's code alone."""
-    changed, total = 0, 0
-    for judged in facts.every:
-        for task in judged.tasks:
-            if task.published:
-                ours, theirs = (answer_seeds(judged.claim, lenses) for lenses in (task.intervals, task.published))
-                changed, total = changed + (ours != theirs), total + 1
-    return f"{changed} of {total}"
+def list_sst_gains(facts: FlowFacts, lens: str) -> list[float]:
+    """Return what a lens gains over raw attention in the last layer on SST-2 with gradients, by the text, by seed."""
+    name = f"correlation, {lens} − raw, gradient"
+    tables = [data["difference"] for data in facts.measured.values() if paper.SST in data["task"].values]
+    return [
+        float(gain) for data in tables for gain in data.sel(task=paper.SST, subset="all", contrast=name).values.ravel()
+    ]
 
 
 def list_changes_if_correct(facts: FlowFacts) -> dict[str, list[tuple[str, str, str]]]:
@@ -151,6 +114,7 @@ def list_changes_if_correct(facts: FlowFacts) -> dict[str, list[tuple[str, str, 
         for label, claims in facts.judge(facts.measured, "correct").items()
         for claim in claims
         for task in claim.tasks
+        if label in facts.models
     }
     changes: dict[str, list[tuple[str, str, str]]] = {}
     for claim in facts.claims:
@@ -162,15 +126,32 @@ def list_changes_if_correct(facts: FlowFacts) -> dict[str, list[tuple[str, str, 
     return changes
 
 
-def list_moves(facts: FlowFacts) -> dict[str, list[float]]:
-    """Return how much the size of changes and the formula of the paper's code move the correlations, last layer."""
-    moves: dict[str, list[float]] = {"size": [], "formula": []}
+def list_moves(facts: FlowFacts) -> list[float]:
+    """Return how much correlations with blank-out move in the last layer if the size of a change counts."""
+    moves: list[float] = []
     for data in facts.every_pair.values():
-        last = data.sel(lens=list(paper.SHOWN)).isel(layer=-1)
-        size = last["correlation"].sel(importance="|blank-out|")
-        moves["size"] += (size - last["correlation"].sel(importance="blank-out")).values.tolist()
-        moves["formula"] += (last["code"].sel(importance="blank-out") - size).values.tolist()
+        last = data["correlation"].sel(lens=list(paper.SHOWN)).isel(layer=-1)
+        moves += (last.sel(importance="|blank-out|") - last.sel(importance="blank-out")).values.tolist()
     return moves
+
+
+def list_steps(facts: FlowFacts, lens: str, step: str) -> list[float]:
+    """Return the correlation in the last layer after a step towards the authors' script, seed by seed."""
+    tables = [data["step_correlation"].sel(subset="all", step=step, lens=lens) for data in facts.scripts.values()]
+    return [float(value) for table in tables for value in table.isel(layer=-1).values.ravel()]
+
+
+def list_script_gains(facts: FlowFacts, lens: str) -> list[float]:
+    """Return what a lens gains over raw attention in the last layer by the authors' script, seed by seed."""
+    name = f"correlation, {lens} − raw, gradient"
+    gains = [data["difference"].sel(subset="all", contrast=name) for data in facts.scripts.values()]
+    return [float(value) for gain in gains for value in gain.values.ravel()]
+
+
+def measure_attractors(scores: xr.Dataset) -> float:
+    """Return the share of test sentences that have an attractor, in percent."""
+    counts = scores["n"].isel(seed=0)
+    return 100 * float(1 - counts.sel(attractors="0") / counts.sel(attractors="all"))
 
 
 def count_holding(facts: FlowFacts, factor: float) -> int:

@@ -5,38 +5,43 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import xarray as xr
 from matplotlib.figure import Figure
 
+from headscope.core.prose import format_signed
+from headscope.core.provenance import read_provenance
+from headscope.experiments.claims import MOOT, JudgedClaim
 from headscope.experiments.pages.generate import Generated, StudyPages, write_pictures
-from headscope.experiments.pages.tables import draw_scaled, draw_verdicts
+from headscope.experiments.pages.tables import draw_scaled
 from headscope.experiments.rendering.report import select_interval
+from headscope.experiments.seeds import combine_seeds
+from headscope.experiments.summary import list_tasks
 from headscope.experiments.template import fill_template
 from headscope.plotting import theme
-from headscope.plotting.draw import draw
 from headscope.plotting.facets import interval_facets
+from headscope.plotting.verdict_grid import verdict_grid
 from headscope_studies.attention_flow import paper
 from headscope_studies.attention_flow.claims import OF
 from headscope_studies.attention_flow.pages import tables
 from headscope_studies.attention_flow.pages.facts import (
     NAMES,
+    SCRIPT_END,
     FlowFacts,
-    count_formula,
     count_holding,
-    count_never,
-    count_true,
-    group_attractors,
     list_changes_if_correct,
-    list_everywhere,
     list_gains,
-    list_growth,
     list_moves,
     list_reports,
-    list_saturated,
+    list_script_gains,
+    list_sst_gains,
+    list_steps,
     list_training_sizes,
+    measure_attractors,
     read_facts,
 )
-from headscope_studies.attention_flow.report import measure_saturation
+from headscope_studies.attention_flow.published import STEPS
+from headscope_studies.attention_flow.report import draw_three, measure_saturation
 
 FOLDER = Path(__file__).parent
 PRINTED = {
@@ -53,28 +58,33 @@ def page(facts: FlowFacts) -> bytes:
         FOLDER / "page.md",
         facts=facts,
         published_accuracy=paper.ACCURACY,
-        printed={
-            "last": {score: list_printed(score, -1) for score in OF},
-            "first": {score: list_printed(score, 0) for score in OF},
-        },
+        last={score: dict(zip(paper.SHOWN, list_printed(score, -1), strict=True)) for score in OF},
+        sst_gain=paper.SST_GRADIENT["flow"][0][-1] - paper.SST_GRADIENT["raw"][0][-1],
+        logged=list(paper.LOGGED.values()),
+        printed={lens: means for lens, (means, _) in paper.GRADIENT.items()},
+        printed_sst={lens: means[-1] for lens, (means, _) in paper.SST_GRADIENT.items()},
+        show_ends=show_ends,
+        steps=list(STEPS),
         trained_on=list_training_sizes(facts),
-        attractors={
-            label: group_attractors(results["accuracy"])
-            for label, results in facts.more.items()
-            if "accuracy" in results
-        },
-        everywhere=list_everywhere(facts),
-        never=count_never(facts),
+        accuracies={label: results["accuracy"] for label, results in facts.more.items() if "accuracy" in results},
+        appendices=[results["appendix"] for results in facts.more.values() if "appendix" in results],
+        count_inputs=lambda data: read_provenance(data)["n"],
         list_gains=list_gains,
-        count_true=partial(count_true, facts),
+        measure_attractors=measure_attractors,
+        list_steps=partial(list_steps, facts),
+        script_gains=partial(list_script_gains, facts),
         measure_saturation=measure_saturation,
-        saturated=list_saturated(facts),
-        list_growth=partial(list_growth, facts),
         changes_if_correct=list_changes_if_correct(facts),
         moves=list_moves(facts),
-        formula=count_formula(facts),
+        list_sst_gains=partial(list_sst_gains, facts),
         scaled={factor: count_holding(facts, factor) for factor in (0.5, 1.0, 2.0)},
     ).encode()
+
+
+def show_ends(data: xr.Dataset, score: str, lens: str) -> str:
+    """Return the correlations of the first and the last layer, such as 0.67, 0.05."""
+    values = data["correlation"].sel(importance=score, lens=lens).isel(layer=[0, -1]).mean("seed").values
+    return ", ".join(format_signed(float(value), ".2f") for value in values)
 
 
 def list_printed(score: str, layer: int) -> list[float]:
@@ -84,8 +94,23 @@ def list_printed(score: str, layer: int) -> list[float]:
 
 
 def draw_grid(facts: FlowFacts, width: float = 6.9) -> Figure:
-    """Draw the verdict on every claim for every model and task."""
-    return draw_verdicts(facts, width, [NAMES.get(label, label) for label in facts.models])
+    """Draw the verdict on every claim for every model and task, and by the authors' script."""
+    columns: dict[tuple[str, str], list[str]] = {}
+    for label, data in facts.models.items():
+        found = [(label, task) for task in list_tasks(data)] + [(f"{label}{SCRIPT_END}", paper.SCRIPT)]
+        for name, task in found:
+            verdicts = {claim.text: claim for claim in facts.judged_all.get(name, ())}
+            cells = [_find_verdict(verdicts.get(claim.text), task) for claim in facts.claims]
+            if name in facts.judged_all:
+                columns[NAMES.get(label, label), task] = cells
+    texts = [claim.text.rstrip(".") for claim in facts.claims]
+    return verdict_grid(pd.DataFrame(columns, index=texts), facts.kinds, width=width)
+
+
+def _find_verdict(claim: JudgedClaim | None, task: str) -> str:
+    """Return the verdict on a claim for a task; it does not apply where it was not judged."""
+    found = [] if claim is None else [judged.verdict for judged in claim.tasks if judged.task == task]
+    return found[0] if found else MOOT
 
 
 def draw_correlations(facts: FlowFacts) -> Figure:
@@ -100,7 +125,13 @@ def draw_correlations(facts: FlowFacts) -> Figure:
             if own:
                 row[f"printed, {paper.SST if sst else 'verb'}"] = _printed(score, sst=sst)
                 row |= {name: select_interval(pairs[name].sel(importance=score), "correlation") for name in own}
+            if sst:
+                row |= {
+                    f"{NAMES.get(label, label)}, {paper.SCRIPT}": _script(data, score)
+                    for label, data in facts.scripts.items()
+                }
         rows[OF[score]] = row
+    rows = {score: {_shorten(name): data for name, data in row.items()} for score, row in rows.items()}
     figure = interval_facets(rows, x="layer", label="layer", lines=True)
     empty = [at for at, data in enumerate(rows[OF["blank-out"]].values()) if bool(data["value"].isnull().all())]
     for at in empty:
@@ -111,7 +142,7 @@ def draw_correlations(facts: FlowFacts) -> Figure:
             "fontsize": theme.text_size("note"),
             "color": theme.quiet,
         }
-        panel.text(0.5, 0.5, "not\nprinted", transform=panel.transAxes, **style)
+        panel.text(0.5, 0.5, "none", transform=panel.transAxes, **style)
     return figure
 
 
@@ -122,6 +153,18 @@ def _printed(score: str, *, sst: bool) -> xr.Dataset:
     values = [rows[lens][0] if lens in rows else nothing for lens in paper.SHOWN]
     value = xr.DataArray(values, {"lens": list(paper.SHOWN), "layer": list(layers)}, ("lens", "layer"))
     return xr.Dataset({"value": value, "low": value, "high": value})
+
+
+def _shorten(name: str) -> str:
+    """Return the name of a pair of a model and a task as a title of a narrow panel."""
+    return name.replace("all-MiniLM-L6-v2", "MiniLM").replace(", their script", ", script")
+
+
+def _script(data: xr.Dataset, score: str) -> xr.Dataset:
+    """Return the correlations of the authors' script as they are drawn; all NaN for blank-out, which it has not."""
+    whole = combine_seeds(data).isel(task=0).sel(subset="all", lens=list(paper.SHOWN), importance="gradient")
+    drawn = select_interval(whole, "correlation")
+    return drawn if score == "gradient" else drawn * np.nan
 
 
 def draw_saturation(facts: FlowFacts) -> Figure:
@@ -136,18 +179,17 @@ def draw_saturation(facts: FlowFacts) -> Figure:
     return interval_facets({"share": columns}, x="layer", label="layer", lines=True)
 
 
-def draw_layers(facts: FlowFacts) -> Figure:
-    """Draw the graph of layers behind a flow."""
+def draw_maps(facts: FlowFacts) -> Figure:
+    """Draw raw attention, rollout and flow of one sentence in every layer, as in Figure 1 of the paper."""
     maps = next(results["maps"] for results in facts.more.values() if "maps" in results)  # the paper's model is first
-    tokens = [str(token) for token in maps["query_token"].values]
-    return draw(maps, "layered", **({"query": tokens.index("[CLS]")} if "[CLS]" in tokens else {}))
+    return draw_three(maps)
 
 
 PICTURES = {
     "verdicts": draw_grid,
     "correlations": draw_correlations,
     "saturated": draw_saturation,
-    "layered": draw_layers,
+    "maps": draw_maps,
 }
 
 

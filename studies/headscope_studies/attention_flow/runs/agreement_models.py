@@ -71,14 +71,19 @@ def train_all(options: argparse.Namespace) -> None:
     shared = {"limit": options.limit, "resume": True, "device": options.device, "progress": False}
     epochs = {"epochs": options.epochs} if options.epochs else {}
     results: dict[str, Any] = {}
-    for name in [*(f"paper-{seed}" for seed in options.seeds), *([] if options.only_new else ["pretrained"])]:
+    own = "causal" if options.causal else "paper"
+    for name in [*(f"{own}-{seed}" for seed in options.seeds), *([] if options.only_new else ["pretrained"])]:
         start, folder = time.monotonic(), options.out / name
         if name == "pretrained":
             model = hs.finetune(options.pretrained, train, out=folder, **shared, **(TUNED | epochs))
         else:
-            seed, config = int(name.rpartition("-")[2]), transformers.GPT2Config(**PAPER)
+            seed, config = (
+                int(name.rpartition("-")[2]),
+                transformers.GPT2Config(**PAPER | {"is_causal": options.causal}),
+            )
             model = hs.finetune(config, train, tokenizer="words", out=folder, seed=seed, **shared, **(NEW | epochs))
-            check_not_causal(model, test[0])
+            if not options.causal:
+                check_not_causal(model, test[0])
         stamp = json.loads((folder / "finetune.json").read_text(encoding="utf-8"))
         facts = {
             "base": Path(stamp["facts"]["model"]).name,
@@ -109,6 +114,7 @@ def main() -> None:
     parser.add_argument("--device", choices=("cpu", "cuda"), help="default: the GPU if there is one")
     parser.add_argument("--pretrained", help="a folder or a hub id; default: a small BERT")
     parser.add_argument("--only-new", action="store_true", help="train the paper's models only")
+    parser.add_argument("--causal", action="store_true", help="with a causal mask, for the receptive field of decoders")
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2], help="one model of the paper for each")
     parser.add_argument("--epochs", type=int, help="of all models; default: as measured for each")
     parser.add_argument("--limit", type=int, help="number of training sentences")

@@ -10,13 +10,18 @@ parallel; then the pronouns of Figure 4; then all results are joined in a few fi
     python runs/attention_flow.py run agreement --model e5-small --data DATA --work WORK --out FOUND
     python runs/attention_flow.py run templates --model e5-small --work WORK --out FOUND
     python runs/attention_flow.py run sst2 --model e5-small --glue GLUE --work WORK --out FOUND
+    python runs/attention_flow.py collect --glue GLUE --models MODELS --work WORK --out FOUND
+    python runs/attention_flow.py relate FOUND
+    python runs/attention_flow.py appendix --data DATA --models MODELS --out FOUND
     python runs/attention_flow.py pronouns --model MLM --gap GAP.tsv --winogender SENTENCES.tsv --out FOUND
     python runs/attention_flow.py join FOUND --out results
 
-`paper` is the paper's model with three seeds, as agreement_models.py trained it; other models are tuned here with three
-seeds, for agreement and for sst2. The templates are studied with the models for agreement. MLM is a masked language
-model that docs/runs/finetune.py trained. Runs write small files of plain arrays into FOUND, and need neither HDF5 nor
-any dataset library. WORK holds the tuned models and every step; a stopped run is resumed from it.
+`paper` is the paper's model with three seeds, as agreement_models.py trained it; other models are tuned here with
+three seeds, for agreement and for sst2. The templates are studied with the models for agreement. `collect` keeps what
+the authors' script for SST-2 reads of each input, of models tuned as for sst2, and `relate` computes its
+correlations; only that needs a compiler. MLM is a masked language model that docs/runs/finetune.py trained. Runs
+write small files of plain arrays into FOUND, and need neither HDF5 nor any dataset library. WORK holds the tuned
+models and every step; a stopped run is resumed from it.
 """
 
 import argparse
@@ -34,6 +39,7 @@ import xarray as xr
 
 import headscope as hs
 from headscope.core.estimate import with_interval
+from headscope.core.example import sample_examples
 from headscope.core.lens import Lens
 from headscope.core.maps import Maps
 from headscope.core.provenance import read_provenance, stamp
@@ -44,14 +50,18 @@ from headscope.experiments.runs import add_join, to_single
 from headscope.experiments.seeds import join_seeds
 from headscope.experiments.steps import print_progress
 from headscope.experiments.study import stamp_tasks
+from headscope.experiments.tuned import describe_tuning
 from headscope.flow.graph import residual_graph
 from headscope.flow.solver import flow_map
 from headscope.results.hashes import fingerprint, fingerprint_examples
 from headscope.results.npz import read_npz, write_npz
 from headscope.uncertainty.intervals import wilson_interval
 from headscope_studies.attention_flow import AttentionFlow
+from headscope_studies.attention_flow.appendix import FIELD, SPECIAL, compare_heads, compare_lenses, show_sentences
 from headscope_studies.attention_flow.masked_words import MASK, measure_masked, measure_sentences
+from headscope_studies.attention_flow.measure import join_script, predict
 from headscope_studies.attention_flow.paper import INPUTS, PRONOUNS, SHOWN
+from headscope_studies.attention_flow.published import Reading, read_inputs, relate
 
 PAPER = "paper"
 PARTS = ("numbers", "shown", "maps")
@@ -117,6 +127,110 @@ def find_models(chosen: argparse.Namespace, label: str, seed: int) -> Path:
         return Path(chosen.models) / f"paper-{seed}"
     (folder,) = chosen.work.glob(f"{label}-agreement-{seed}/tasks/*/model")
     return Path(folder)
+
+
+def collect(chosen: argparse.Namespace) -> None:
+    """Tune a model on SST-2, and keep what the authors' script reads of each input of the dev set, seed by seed."""
+    warnings.simplefilter("ignore", hs.DataWarning)
+    label = Path(chosen.model or "all-MiniLM-L6-v2").name
+    for seed in chosen.seeds:
+        folder = chosen.models / f"{label}-sst2-{seed}"
+        base, options = hs.load(chosen.model, device=chosen.device, dtype="float32"), dict(TUNING["sst2"])
+        if not (folder / "config.json").is_file():
+            train = hs.read(f"glue:SST-2:train@{chosen.glue}")
+            limits = {"limit": chosen.train_limit, "max_length": 128}
+            hs.finetune(base, train, out=folder, seed=seed, resume=True, progress=False, **limits, **options)
+        study = AttentionFlow(data=str(chosen.glue), tasks=("sst2",), tuned=str(folder), limit=chosen.limit)
+        (task,), _ = study.read_tasks()
+        run = study.plan_task(task, base, chosen.work / folder.name, 1, device=chosen.device)
+        learned = json.loads((folder / "finetune.json").read_text(encoding="utf-8"))["facts"]
+        facts = run.describe(metric="accuracy", base=base.weights_hash).assign(train=learned["n"])
+        facts["tuning"] = ((), describe_tuning({name: learned[name] for name in options}))
+        readings = pack_readings(read_inputs(run.tuned, run.examples, max_length=run.max_length))
+        scored = predict(run).rename({name: f"scored_{name}" for name in ("example",)})
+        parts = [readings, facts.rename({name: f"fact_{name}" for name in facts}), scored.drop_attrs()]
+        write_npz(stamp(xr.merge(parts), seed=seed, model=label), chosen.out / f"{label}.collected.{seed}.npz")
+
+
+def appendix_all(chosen: argparse.Namespace) -> None:
+    """Measure what the paper names without a number, with its own models and one with a causal mask."""
+    warnings.simplefilter("ignore", hs.DataWarning)
+    examples = sample_examples(read_rows(chosen.data / "test.jsonl"), chosen.limit, 0)
+    models = {seed: hs.load(chosen.models / f"{PAPER}-{seed}", dtype="float32") for seed in chosen.seeds}
+    causal = hs.load(chosen.models / "causal-0", dtype="float32")
+    lenses, plain = dict(zip(SHOWN, SHOWN, strict=True)), {name: SPECIAL[name] for name in ("blank-out", "gradient")}
+    facts = {
+        "command": "attention_flow/runs/attention_flow.py appendix",
+        "model": PAPER,
+        "weights_hash": models[chosen.seeds[0]].weights_hash,
+        "data": fingerprint_examples(examples),
+        "n": len(examples),
+        "seed": list(models),
+    }
+    special = [compare_lenses(model, examples, lenses, SPECIAL) for model in models.values()]
+    heads = [compare_heads(model, examples, SPECIAL["blank-out"]) for model in models.values()]
+    field = compare_lenses(causal, examples, FIELD, plain)
+    renamed: Any = {f"correlation{end}": f"head_correlation{end}" for end in ("", "_low", "_high")}
+    every = [
+        xr.concat(special, xr.Variable("seed", list(models))),
+        xr.concat(heads, xr.Variable("seed", list(models))).rename(renamed),
+        field.rename(lens="field_lens", **{name: f"field_{name}" for name in renamed}).sel(importance=list(plain)),
+    ]
+    whole = xr.merge(every, join="outer").map(to_single, keep_attrs=True)
+    write_npz(stamp(whole, **facts), chosen.out / f"{PAPER}.appendix.npz")
+    sentences = show_sentences(models[chosen.seeds[0]])
+    write_npz(stamp(sentences, **facts), chosen.out / f"{PAPER}.sentences.npz")
+
+
+def pack_readings(readings: list[Reading]) -> xr.Dataset:
+    """Return readings as flat arrays, one after the other."""
+    names = list(readings[0].gradients)
+    gradients = [np.stack([reading.gradients[name] for name in names]) for reading in readings]
+    return xr.Dataset(
+        {
+            "attention": ("weight", np.concatenate([reading.attention.ravel() for reading in readings]).astype("f4")),
+            "gradients": (("gradient", "token"), np.concatenate(gradients, 1)),
+            "special": ("token", np.concatenate([reading.special for reading in readings])),
+            "length": ("reading", [len(reading.special) for reading in readings]),
+            "read_from": ("reading", [reading.prediction for reading in readings]),
+            "depth": ((), len(readings[0].attention)),
+        },
+        {"gradient": names},
+    )
+
+
+def unpack_readings(data: xr.Dataset) -> list[Reading]:
+    """Return the readings that `pack_readings` packed; attention is that of single precision."""
+    depth, lengths = int(data["depth"]), data["length"].values
+    ends, cells = np.cumsum(lengths), np.cumsum(depth * lengths**2)
+    attention, gradients = data["attention"].values.astype(float), data["gradients"].values
+    readings = []
+    for at, length in enumerate(lengths):
+        tokens = slice(ends[at] - length, ends[at])
+        weights = attention[cells[at] - depth * length**2 : cells[at]].reshape(depth, length, length)
+        by_name = dict(zip(map(str, data["gradient"].values), gradients[:, tokens], strict=True))
+        readings.append(Reading(weights, by_name, data["special"].values[tokens], int(data["read_from"][at])))
+    return readings
+
+
+def relate_all(chosen: argparse.Namespace) -> None:
+    """Compute what the authors' script computes from what was collected, and join the seeds of each model."""
+    every: dict[str, list[xr.Dataset]] = {}
+    for path in sorted(chosen.folder.glob("*.collected.*.npz")):
+        data, facts = read_npz(path), read_provenance(read_npz(path))
+        names = {name: str(name).removeprefix("fact_") for name in data if str(name).startswith("fact_")}
+        about = data[list(names)].rename(names).reset_coords(drop=True)
+        scored = data[["prediction", "label", "accuracy", "accuracy_low", "accuracy_high", "majority"]]
+        steps = relate(unpack_readings(data), [str(name) for name in data["scored_example"].values])
+        numbers = join_script(steps, scored.rename(scored_example="example"), about.drop_vars("base"))
+        numbers = numbers.expand_dims(seed=[facts["seed"]], axis=1)
+        every.setdefault(facts["model"], []).append(
+            stamp(numbers, model=facts["model"], weights_hash=str(about["base"].values))
+        )
+    for label, tables in every.items():
+        whole = join_seeds([table.drop_attrs() for table in tables]).map(to_single, keep_attrs=True)
+        facts = {"command": "attention_flow/runs/attention_flow.py collect and relate", **read_provenance(tables[0])}
+        write_npz(stamp_tasks(whole, **facts), chosen.folder / f"{label}.script.npz")
 
 
 def read_rows(path: Path) -> list[hs.Example]:
@@ -293,7 +407,7 @@ def join(chosen: argparse.Namespace) -> None:
             hs.save(whole.map(to_single, keep_attrs=True), chosen.out / name, overwrite=True)
     if accuracy := read_accuracy(chosen.folder):
         hs.save(xr.concat(accuracy, "seed"), chosen.out / f"attention_flow_{PAPER}_accuracy.nc", overwrite=True)
-    for kind in ("pronouns", "referents"):
+    for kind in ("pronouns", "referents", "script", "appendix", "sentences"):
         for path in sorted(chosen.folder.glob(f"*.{kind}.npz")):
             data = read_npz(path)
             if "data" not in read_provenance(data):
@@ -347,13 +461,31 @@ def main() -> None:
     running.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
     running.add_argument("--limit", type=int, default=INPUTS)
     running.set_defaults(what=run)
+    collecting = verbs.add_parser("collect")
+    collecting.add_argument("--model", help="a hub id or a folder; nothing: the default")
+    collecting.add_argument("--glue", type=Path, required=True, help="the folder of GLUE")
+    collecting.add_argument("--models", type=Path, required=True, help="where tuned models are kept")
+    collecting.add_argument("--work", type=Path, required=True, help="where steps are kept")
+    collecting.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
+    collecting.add_argument("--train-limit", type=int, help="number of training sentences; all by default")
+    collecting.add_argument("--limit", type=int, help="number of inputs; all by default")
+    collecting.set_defaults(what=collect)
+    relating = verbs.add_parser("relate")
+    relating.add_argument("folder", type=Path, help="what `collect` wrote")
+    relating.set_defaults(what=relate_all)
+    naming = verbs.add_parser("appendix")
+    naming.add_argument("--data", type=Path, required=True, help="what agreement_data.py wrote")
+    naming.add_argument("--models", type=Path, required=True, help="what agreement_models.py wrote, with causal-0")
+    naming.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
+    naming.add_argument("--limit", type=int, default=500, help="number of sentences")
+    naming.set_defaults(what=appendix_all)
     masking = verbs.add_parser("pronouns")
     masking.add_argument("--model", required=True, help="a masked language model")
     masking.add_argument("--label", help="the name of the model in the docs; its folder's by default")
     masking.add_argument("--gap", type=Path, required=True, help="a file of GAP")
     masking.add_argument("--winogender", type=Path, required=True, help="all_sentences.tsv of Winogender")
     masking.set_defaults(what=pronouns)
-    for verb in (running, masking):
+    for verb in (running, collecting, naming, masking):
         verb.add_argument("--out", type=Path, required=True, help="where the small results go")
         verb.add_argument("--device", choices=("cpu", "cuda"))
     add_join(verbs, join)
