@@ -40,6 +40,9 @@ UNREAD = "no linear layer reads the context as it is, so that A·V·W_O is compa
 VERBS = ("capture", "effective", "norm", "edit", "generate", "prune")
 
 NO_ATTENTION = {
+    "deepseek_v4": r".*\.(attn_hc|ffn_hc)",  # how much of each of several streams of a token
+    "granite_speech5_ctc": r".*\bout_mid",  # which word of the vocabulary is heard
+    "granite_speech5_encoder": r".*\bout_mid",  # the same
     "d_fine": r".*\.encoder_attn",  # how much of each sampled point of a picture
     "rt_detr_v2": r".*\.encoder_attn",  # the same
     "groupvit": r".*\.downsample\.assign",  # which group a segment joins
@@ -314,18 +317,23 @@ def find_reader(specimen: Specimen, trace: Trace) -> str | None:
 
 
 def read_linear(specimen: Specimen, name: str, trace: Trace) -> torch.Tensor:
-    """Return what a linear layer writes in a pass, without its bias; it may be called for each picture by itself."""
-    seen: list[torch.Tensor] = []
+    """Return what a linear layer makes of the context in a pass, without its bias; it may be called several times."""
+    assert trace.context is not None
+    context = trace.context[0].transpose(1, 2).flatten(2)
+    seen: list[tuple[float, torch.Tensor]] = []  # how far what the layer reads is from the context, and what it writes
 
-    def look(module: Any, _: Any, output: Any) -> None:
-        seen.append(output if module.bias is None else output - module.bias)
+    def look(module: Any, inputs: Any, output: Any) -> None:
+        if inputs[0].numel() == context.numel():
+            apart = _largest_real(inputs[0].reshape(context.shape) - context, trace)
+            seen.append((apart, output if module.bias is None else output - module.bias))
 
     handle = specimen.network.get_submodule(name).register_forward_hook(look)
     try:
         run(specimen.network, specimen.inputs)
     finally:
         handle.remove()
-    return seen[0].reshape(trace.attention[0].shape[0], trace.attention[0].shape[2], -1)
+    _, written = min(seen, key=lambda call: call[0])
+    return written.reshape(trace.attention[0].shape[0], trace.attention[0].shape[2], -1)
 
 
 def apply_linear(specimen: Specimen, name: str, context: torch.Tensor) -> torch.Tensor:
