@@ -185,7 +185,7 @@ def encode_distances(length: int) -> Attention:
     ([0, 0, 1], np.False_)
     """
     apart = np.arange(length) - np.arange(length)[:, None]
-    return np.equal.outer(apart.clip(max=MAX_DISTANCE), np.arange(1, MAX_DISTANCE + 1)).astype(np.float32)
+    return np.asarray(np.equal.outer(apart.clip(max=MAX_DISTANCE), np.arange(1, MAX_DISTANCE + 1)), np.float32)
 
 
 def count_answers(
