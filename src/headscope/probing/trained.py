@@ -139,7 +139,7 @@ def train_probe(
         "iterations": options.iterations,
     }
     fits = [fit_weights(seen, vectors, task=task, **settings) for task in range(len(TASKS))]
-    apart = [replace(sentence, attention=encode_distances(len(sentence.forms))) for sentence in seen]
+    apart = replace_attention(seen)
     by_distance = [fit_weights(apart, vectors, task=task, **settings)[0] for task in range(len(TASKS))]
     hits, counts = count_answers(new, vectors, [weights for weights, _ in fits], by_distance, offsets)
     check_counted(int(counts.sum()), "test")
@@ -173,6 +173,11 @@ def predict_offsets(sentence: Sentence) -> Int[np.ndarray, "offset word"]:
     """Return the word at each of OFFSETS from every word, or the first or last word of the sentence."""
     length = len(sentence.forms)
     return np.asarray(np.clip(np.arange(length) + np.array(OFFSETS)[:, None], 0, length - 1))
+
+
+def replace_attention(sentences: Iterable[Sentence]) -> list[Sentence]:
+    """Return the sentences with one-hot distances in place of attention."""
+    return [replace(sentence, attention=encode_distances(len(sentence.forms))) for sentence in sentences]
 
 
 @cache
