@@ -62,7 +62,7 @@ def list_pairs(data: AuditData) -> xr.Dataset:
         rows = rows.reset_coords(drop=True).assign(s=len(sure), s_significant=int(sure.sum()))
         tables.append(rows.drop_attrs().expand_dims(counted=[name]))
     joined = xr.concat(tables, "counted", combine_attrs="drop").rename(cue="pair")
-    joined = joined.rename({name: f"pair{'' if name.startswith('s') else '_'}{name}" for name in joined.data_vars})
+    joined = joined.rename({name: f"pair{'' if str(name).startswith('s') else '_'}{name}" for name in joined.data_vars})
     first, second = (side.rpartition(" in ")[0] for side in str(names[0]).split(" & "))
     fair = list(data.sets[data.fair])
     pointed = np.where(has_cue(fair, first, parts=data.texts[-1]), point_to_choice(fair, second), -1)

@@ -179,7 +179,7 @@ def add_claimed(numbers: xr.Dataset, clusters: xr.Dataset) -> xr.Dataset:
     ends = [numbers[f"share_layer{end}"].sel(target=list(SPECIAL)).sum("target").mean("layer") for end in ENDS]
     added = numbers.assign(name_ends("special_share", ends)).assign(layer_p=float(raw["p"]))
     distance = _to_table(raw["head_distance"])
-    layer = np.repeat(np.arange(raw.sizes["layer"]), raw.sizes["head"])
+    layer = np.repeat(np.arange(float(raw.sizes["layer"])), raw.sizes["head"])
     added = added.assign(name_ends("layer_effect", bootstrap_heads(partial(compare_layers, distance, layer), layer)))
     if "cls_distance" not in clusters:
         return added
