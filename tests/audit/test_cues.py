@@ -2,6 +2,7 @@
 
 import math
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 from headscope.audit.cues import cues
 from headscope.core.errors import DataWarning, InputError, UnknownName
 from headscope.core.example import Example
+from headscope.data.reading.read import read
 from tests.oracles.cues import (
     all_cues,
     choice_pmi,
@@ -334,3 +336,16 @@ def test_random_labels_make_no_pair_significant():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DataWarning)
         assert not cues(examples, pairs=("claim", "choices"), ngrams=1)["productivity_significant"].any()
+
+
+@pytest.mark.soak
+def test_shuffled_labels_seldom_make_a_pair_significant():
+    """Of 60 shuffles of ARCT's labels, no more have a significant pair than a test at 5 % allows (p > 0.001)."""
+    examples, random = read("arct:dev"), np.random.default_rng(0)
+    wrong = 0
+    for _ in range(60):
+        labels = random.integers(0, 2, len(examples)).tolist()
+        shuffled = [replace(example, label=label) for example, label in zip(examples, labels, strict=True)]
+        table = cues(shuffled, pairs=("claim", "choices"), ngrams=1, min_count=5)
+        wrong += bool(table["productivity_significant"].any())
+    assert wrong <= 9  # 3 are expected at most
