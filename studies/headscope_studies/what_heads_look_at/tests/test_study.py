@@ -118,6 +118,27 @@ def test_identical_maps_and_random_layers_are_not_said_to_be_alike(seed):
     assert judge_clusters(make_clusters(random))["All heads attend alike from [CLS]."] == "does not apply"
 
 
+def place_heads(random, centers, heads):
+    """Distances between heads that are scattered around the centers of their layers."""
+    x = np.repeat(centers, heads, 0) + random.normal(size=(len(centers) * heads, 3))
+    return np.linalg.norm(x[:, None] - x[None], axis=-1)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("spread", [0.0, 0.6])
+def test_intervals_over_heads_hold_the_truth_often_enough(spread):
+    """Coverage of the 95 % interval of how much further apart heads of other layers are; layers stay as they are."""
+    random, hits = np.random.default_rng(1), 0
+    layer, many = np.repeat(np.arange(6.0), 12), np.repeat(np.arange(6.0), 150)
+    for _ in range(60):
+        centers = spread * random.normal(size=(6, 3))
+        truth = compare_layers(place_heads(random, centers, 150), many, np.ones(len(many))) if spread else 0.0
+        measured = partial(compare_layers, place_heads(random, centers, 12), layer)
+        _, low, high = bootstrap_heads(measured, layer, draws=300)
+        hits += low <= truth <= high
+    assert hits >= 52  # 57 are expected
+
+
 def test_a_gain_is_the_paired_one_where_it_is_known():
     predictors = ["probe", "fixed_offset", "right_branching", "distances"]
     ends = {"": [0.7, 0.3, 0.3, 0.6], "_low": [0.68, 0.29, 0.29, 0.58], "_high": [0.72, 0.31, 0.31, 0.62]}
