@@ -11,7 +11,6 @@ import xarray as xr
 from headscope.core.document import Document
 from headscope.experiments.claims import JudgedClaim
 from headscope.experiments.pages.facts import StudyFacts
-from headscope.experiments.thresholds import count_scaled
 from headscope.results.store import open_result
 from headscope.uncertainty.bootstrap import percentile_interval
 from headscope.uncertainty.crossed import bootstrap_crossed
@@ -122,11 +121,6 @@ class CueFacts(StudyFacts):
             worked = ~runs["run_failed"].values.astype(bool) & np.isfinite(runs["run_learned"].values)
             shares += (100 * runs["run_learned"].values[worked]).tolist()
         return shares
-
-    def count_holding(self, factor: float) -> int:
-        """Return how many claims hold with all thresholds multiplied by a factor."""
-        counts = count_scaled(self.every, factor)
-        return sum(counts[kind] for kind in self.exact)
 
 
 COUNTS = ("failed", "seeds")
