@@ -159,14 +159,6 @@ def _title_uas(name: str, task: str, predictor: str) -> str:
     return f"{title}, control" if task == "control" else title
 
 
-def list_best_heads(facts: HeadFacts) -> list[float]:
-    """Return the accuracy of the best head for all relations in percent, of every model and treebank."""
-    wholes = [
-        facts.trees(*pair)["dependency"].sel(task="dependency", relation=probe_numbers.ALL) for pair in facts.treebanks
-    ]
-    return [100 * float(whole["accuracy"].sel(predictor="head")) for whole in wholes]
-
-
 def count_better(facts: HeadFacts) -> list[tuple[str, str, int, int]]:
     """Return by model and treebank for how many relations some head is better than the best offset, and of how many."""
     rows = []

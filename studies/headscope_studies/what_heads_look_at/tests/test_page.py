@@ -107,7 +107,11 @@ def test_sentences_of_the_page_without_numbers_hold_for_the_committed_results(ma
     assert (always, sorted(never)) == (["gradient"], sorted(set(BESIDE_RAW) - {"gradient"}))  # by the others it counts
     for label, data in facts.surface.items():
         assert float(data["special_share_high"].sel(lens="raw").item()) < 0.5, label
+    assert len({total for *_, total in maker.tables.count_better(facts)}) == 1  # relations of every treebank
     for pair in facts.treebanks:
+        plain = maker.select_whole(facts, *pair)["attention"]["accuracy"].sel(predictor="probe")
+        words = maker.select_whole(facts, *pair)["attention_and_words"]["accuracy"].sel(predictor="distances")
+        assert float(words) > float(plain)  # words and distances do as well as all heads without words, or better
         whole = maker.select_whole(facts, *pair)["attention_and_words"]
         assert float(whole["accuracy_low"].sel(predictor="probe")) > float(whole["accuracy"].sel(predictor="distances"))
 
