@@ -107,6 +107,10 @@ def test_sentences_of_the_page_without_numbers_hold_for_the_committed_results(ma
     assert (always, sorted(never)) == (["gradient"], sorted(set(BESIDE_RAW) - {"gradient"}))  # by the others it counts
     for label, data in facts.surface.items():
         assert float(data["special_share_high"].sel(lens="raw").item()) < 0.5, label
+    for data in facts.coreference.values():  # the baselines of GAP and Winogender are right equally often
+        accuracy = data["accuracy"].sel(lens="raw", kind="all", predictor=["rules", "head_match", "nearest"])
+        apart = accuracy.max("predictor") - accuracy.min("predictor")
+        assert (apart.isel(task=0) < 1e-3).values.tolist() == [False, False, True, True]
     assert len({total for *_, total in maker.tables.count_better(facts)}) == 1  # relations of every treebank
     for pair in facts.treebanks:
         plain = maker.select_whole(facts, *pair)["attention"]["accuracy"].sel(predictor="probe")
