@@ -144,7 +144,7 @@ def uas_frame(facts: HeadFacts) -> pd.DataFrame:
         for name, data in facts.trees(label, treebank).items():
             whole = data.sel(relation=probe_numbers.ALL)
             for task, predictor in product(map(str, whole["task"].values), map(str, whole["predictor"].values)):
-                own = predictor in ("head", "probe", "random_weights")
+                own = predictor in ("head", "probe", "distances", "random_weights")
                 if own or (name == "dependency" and task != "control"):
                     uas = format_interval(whole, "accuracy", ".1f", 100, task=task, predictor=predictor)
                     rows.setdefault(_title_uas(name, task, predictor), {})[f"{label}, {treebank}"] = uas
@@ -155,6 +155,7 @@ def uas_frame(facts: HeadFacts) -> pd.DataFrame:
 def _title_uas(name: str, task: str, predictor: str) -> str:
     own = "one head" if name == "dependency" else name
     titles = {"head": own, "probe": own, "random_weights": f"{own}, random weights"}
+    titles["distances"] = "words and distances" if name == "attention_and_words" else "distances"
     title = titles.get(predictor, predictor).replace("_", " ")
     return f"{title}, control" if task == "control" else title
 
