@@ -98,9 +98,9 @@ def draw_pictures(facts: HeadFacts) -> dict[str, Figure]:
 def draw_gradients(data: xr.Dataset) -> Figure:
     """Draw the mean gradient with respect to the attention to one token of each type, by layer."""
     names = {"sep": GROUPS["sep"], "period_comma": GROUPS["period_comma"], "other_text": "other tokens"}
-    sizes = select_interval(data, "size_layer", 1e6).sel(type=list(names)).assign_coords(type=list(names.values()))
+    sizes = select_interval(data, "size_layer", 1e3).sel(type=list(names)).assign_coords(type=list(names.values()))
     panels = {"masked language model": sizes.rename(type="lens")}
-    return interval_facets({"|∂L/∂α| × 10⁶": panels}, x="layer", label="layer", lines=True)
+    return interval_facets({"|∂L/∂α| × 10³": panels}, x="layer", label="layer", lines=True)
 
 
 @theme.apply()
