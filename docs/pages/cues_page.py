@@ -21,6 +21,8 @@ PRINTED = {"train": (0.65, 0.66), "dev": (0.62, 0.44), "test": (0.52, 0.77), "al
 CLOSE = 0.005
 """The rounding of the printed figures."""
 
+APART = "not, apart from cannot"
+
 TASKS = {"ARCT": "warrants", "RTE": "both texts", "RTE, second text": "second text", "SST-2": "text"}
 SHOWN = 6
 
@@ -34,7 +36,13 @@ def pictures() -> dict[str, Figure]:
 def parts() -> dict[str, str]:
     """Return the texts of the page by their marks."""
     data = open_result(DOCS / "results" / "cues.nc")
-    return {"known": known(data), "audit": audit(data), "balance": balance(data), "speed": speed()}
+    return {
+        "known": known(data),
+        "audit": audit(data),
+        "balance": balance(data),
+        "pairs": pairs(data),
+        "speed": speed(),
+    }
 
 
 def known(data: xr.Dataset) -> str:
@@ -59,7 +67,8 @@ def known(data: xr.Dataset) -> str:
         f"Productivity / coverage in the warrants of ARCT. {_reproduced(data)} Of those tried here, the nearest is "
         f"*{word}*, `{variant}`, by the mean absolute difference of the eight figures, but it is no reproduction "
         "either: it is another cue. 95 % intervals of the productivity of *not*, `exclusive`: "
-        f"{join_words(f'{s} {a:.3f} to {b:.3f}' for s, a, b in ends)}."
+        f"{join_words(f'{s} {a:.3f} to {b:.3f}' for s, a, b in ends)}. *Cannot* is the two words *can not*, as in the "
+        f"Penn Treebank; *{APART}* leaves it out."
     )
     return f"{text}\n\n" + "\n".join(lines) + f"\n\nMade by {read_provenance(data)['command']}.\n"
 
@@ -139,6 +148,24 @@ def balance(data: xr.Dataset) -> str:
     text += (
         "The training rows of SST-2 are phrases, many of them parts of one sentence, so that its intervals are too "
         "narrow and its accuracy is too high. Training sets unless named otherwise."
+    )
+    return f"{text}\n\n" + "\n".join(lines) + f"\n\nMade by {read_provenance(data)['command']}.\n"
+
+
+def pairs(data: xr.Dataset) -> str:
+    """Return how well pairs of words tell the answer, before and after balancing."""
+    header = "| data | examples | *not* in claim and warrant | is right in | pairs | off chance | significant |"
+    lines = [header, "|---" * 7 + "|"]
+    for name in map(str, data["pair_set"].values):
+        row = data.sel(pair_set=name)
+        n, applies, *counts = (
+            int(row[f"pair_{part}"]) for part in ("n", "applicability", "cues", "off", "significant")
+        )
+        rate = estimate(row, "pair_productivity").format(".3f")
+        lines.append(f"| {name} | {n:,} | {applies:,} | {rate} | {' | '.join(f'{count:,}' for count in counts)} |")
+    text = (
+        "Pairs of words, one in the claim and one in one warrant alone. The last three columns count pairs that apply "
+        "to at least 10 examples; *significant* is corrected for them (Holm). Brackets: 95 % intervals."
     )
     return f"{text}\n\n" + "\n".join(lines) + f"\n\nMade by {read_provenance(data)['command']}.\n"
 

@@ -49,7 +49,7 @@ def picture() -> Figure:
             row[0].legend(loc="upper left" if styles is STYLES else "upper right")
         for column, model in zip(panels.T, data.model.values, strict=True):
             column[0].set_title(str(model))
-            column[-1].set_xlabel("layer, from 1")
+            column[-1].set_xlabel("layer, from 0")
     return figure
 
 
@@ -57,8 +57,8 @@ def _draw_lines(panel: Any, data: xr.Dataset, styles: Mapping[str, tuple[str, st
     part = data.dropna("layer", subset=list(styles))
     for name, (style, label) in styles.items():
         text = f"{data.task.item()}, {label}"
-        panel.plot(part.layer, part[name], style, color=colour, label=text, markersize=3.5, linewidth=1.2)
-        panel.fill_between(part.layer, *estimate(part, name).ends[1:], color=colour, alpha=0.15)
+        panel.plot(part.layer - 1, part[name], style, color=colour, label=text, markersize=3.5, linewidth=1.2)
+        panel.fill_between(part.layer - 1, *estimate(part, name).ends[1:], color=colour, alpha=0.15)
 
 
 def describe_saturation() -> str:
@@ -70,10 +70,10 @@ def describe_saturation() -> str:
         for task in data.task.values:
             part = data.sel(model=model, task=task).dropna("layer", subset=["saturation"])
             last = int(part.layer[-1])
-            parts.append((f"{model}, {task}, layer {last}", part))
+            parts.append((f"{model}, {task}, L{last - 1}", part))
             for layer in dict.fromkeys((1, 3, last // 2 + 1, last)):
                 row = part.sel(layer=layer)
-                cells = [str(model), str(task), f"{int(part.n)}", f"{float(part.tokens):.0f}", str(layer)]
+                cells = [str(model), str(task), f"{int(part.n)}", f"{float(part.tokens):.0f}", f"L{layer - 1}"]
                 cells += [*(_interval(row, name) for name in STYLES), *(_distance(row, name) for name in ROWS)]
                 lines.append(f"| {' | '.join(cells)} |")
     hashes = ", ".join(f"{name} {code[:12]}" for name, code in sorted(facts["weights_hash"].items()))
@@ -109,7 +109,7 @@ def _tell_tuned(model: str = "all-MiniLM-L6-v2", task: str = "SST-2") -> str:
 
 def _tell_rollout(parts: Sequence[tuple[str, xr.Dataset]]) -> str:
     rows = {title: part["row_distance"].values for title, part in parts}
-    said = join_words(f"{row[0]:.3f} in layer 1 and {row[-1]:.3f} at the top ({title})" for title, row in rows.items())
+    said = join_words(f"{row[0]:.3f} in L0 and {row[-1]:.3f} at the top ({title})" for title, row in rows.items())
     return (
         "A deep `rollout` does not escape this: its rows grow alike, too, because every layer averages the rows of\n"
         f"the one below. Mean total variation between its rows (0: all the same, 1: no key in common): {said}.\n"

@@ -28,8 +28,10 @@ from headscope.kinds.cues import count_off_chance
 from headscope.results.hashes import fingerprint_examples
 from headscope.uncertainty.intervals import wilson_interval
 
-NEGATION = {"not or n't": r"\b(?:can)?not\b|n't\b"}
+NEGATION = {"not, apart from cannot": r"\bnot\b", "not or n't": r"\b(?:can)?not\b|n't\b"}
 WORDS = ("not", "n't", *NEGATION)
+PAIR = "not in claim & not in choices"
+OFTEN = 10
 VARIANTS = ("exclusive", "either")
 SPLITS = ("train", "dev", "test")
 TOP, FOLDS = 12, 5
@@ -52,7 +54,9 @@ def main() -> None:
         "RTE, second text": (hs.read(f"glue:rte:train@{options.data / 'glue'}"), "pair"),
         "SST-2": (hs.read(f"glue:sst-2:train@{options.data / 'glue'}"), "text"),
     }
-    table = xr.merge([known_values(splits), audit(tasks), left_of_cues(tasks, options.data / "arct")]).drop_attrs()
+    arct = options.data / "arct"
+    table = xr.merge([known_values(splits), audit(tasks), left_of_cues(tasks, arct), count_pairs(splits, arct)])
+    table = table.drop_attrs()
     every = [example for examples, _ in tasks.values() for example in examples]
     facts = {"n": len(every), "folds": FOLDS, "data": fingerprint_examples(every, labels=True)}
     hs.save(stamp(table, command="docs/runs/cues.py", **facts), options.out / "cues.nc", overwrite=True)
@@ -119,6 +123,24 @@ def left_of_cues(tasks: dict[str, tuple[list[Example], Any]], arct: Path) -> xr.
         rows.append(xr.Dataset(values | {"accuracy_low": low, "accuracy_high": high}))
     joined = xr.concat(rows, "set").assign_coords(set=list(sets))
     return joined.rename({name: f"left_{name}" for name in joined.data_vars})
+
+
+def count_pairs(splits: dict[str, list[Example]], arct: Path) -> xr.Dataset:
+    """Return how well pairs of words, one in the claim and one in a warrant, tell the answer."""
+    options: dict[str, Any] = {"ngrams": (1,), "pairs": ("claim", "choices")}
+    sets = {f"ARCT {split}": splits[split] for split in SPLITS}
+    adversarial = {split: hs.read(f"arct:{split}-adv-negated@{arct}") for split in SPLITS}
+    sets |= {f"ARCT {split}, published adversarial": examples for split, examples in adversarial.items()}
+    sets |= {"ARCT train, balanced pairs": hs.balance(splits["train"], **options)}
+    rows = []
+    for examples in sets.values():
+        data = hs.cues(examples, min_count=OFTEN, **options)
+        best = hs.cues(examples, **options)[["productivity", "productivity_low", "productivity_high", "applicability"]]
+        counts = {"n": data["n"], "cues": data.sizes["cue"], "significant": count_sure(data)}
+        counts |= {"off": count_off_chance(data), "gain": float(np.abs(data["gain"]).max())}
+        rows.append(best.sel(cue=PAIR, drop=True).reset_coords(drop=True).assign(counts))
+    joined = xr.concat(rows, "pair_set").assign_coords(pair_set=list(sets))
+    return joined.rename({name: f"pair_{name}" for name in joined.data_vars})
 
 
 def count_sure(data: xr.Dataset) -> int:

@@ -205,3 +205,23 @@ def test_a_single_number_of_words_needs_no_list():
     rows = [{"text": f"good film {number}", "label": number % 2} for number in range(8)]
     assert cues(rows, ngrams=1).equals(cues(rows, ngrams=(1,)))
     assert balance(rows, ngrams=1) == balance(rows, ngrams=(1,))
+
+
+def test_the_published_adversarial_test_set_is_neutral_to_single_words_and_not_to_pairs():
+    """ "not" in the claim and in one warrant: neither tells the label, and together they do (Niven & Kao, 2019)."""
+    where = DATA / "arct"
+    if not where.is_dir():
+        pytest.skip("the published adversarial sets are not here")
+    published = read(f"arct:test-adv-negated@{where}")
+    row = cues(published, pairs=("claim", "choices"), ngrams=1).sel(cue="not in claim & not in choices")
+    assert (int(row["productive"]), int(row["applicability"])) == (99, 160)
+    assert float(row["productivity_low"]) > 0.5
+
+
+def test_pairs_of_cues_are_balanced_in_place_of_single_ones():
+    options = {"pairs": ("claim", "choices"), "ngrams": 1}
+    before = read("arct:dev")
+    balanced = balance(before, **options)
+    assert count_off_chance(cues(before, **options)) > 0
+    assert count_off_chance(cues(balanced, **options)) == 0
+    assert len(balanced) > 0.5 * len(before)

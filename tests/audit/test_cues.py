@@ -2,7 +2,9 @@
 
 import math
 import warnings
+from dataclasses import replace
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -10,7 +12,15 @@ from hypothesis import strategies as st
 from headscope.audit.cues import cues
 from headscope.core.errors import DataWarning, InputError, UnknownName
 from headscope.core.example import Example
-from tests.oracles.cues import all_cues, choice_pmi, count_choice_cue, count_class_cue
+from headscope.data.reading.read import read
+from tests.oracles.cues import (
+    all_cues,
+    choice_pmi,
+    count_choice_cue,
+    count_choice_pair,
+    count_class_cue,
+    count_class_pair,
+)
 
 WORDS = st.sampled_from(["not", "a", "İt", "don't", "don’t", "n't", "J.", "No.", "5", "猫", "é", "e\u0301", "!?", "B"])
 TEXT = st.lists(WORDS, min_size=1, max_size=5).map(" ".join)
@@ -231,3 +241,111 @@ def test_repeats_of_repeats_end():
     examples = [Example("0", "a" * 60 + "b", label=0), Example("1", "aa", label=1)]
     data = cues(examples, ngrams=(), patterns={"nested": "(a+)+$"})
     assert data.sel(cue="nested")["applicability"].item() == 1
+
+
+def claim(text, *choices, label, name="0"):
+    return Example(name, "Why?", label=label, columns={"choices": choices, "claim": text})
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.lists(st.tuples(TEXT, CHOICES, st.integers(0, 1)), min_size=1, max_size=5), st.booleans())
+def test_pairs_of_cues_equal_literal_counts(rows, either):
+    examples = [claim(text, *texts, label=label, name=str(i)) for i, (text, texts, label) in enumerate(rows)]
+    firsts = all_cues([example.columns["claim"] for example in examples], (1, 2))
+    seconds = all_cues([text for example in examples for text in example.columns["choices"]], (1, 2))
+    expected = {
+        f"{first} in claim & {second} in choices": count_choice_pair(examples, first, second, either=either)
+        for first in firsts
+        for second in seconds
+    }
+    expected = {name: counts for name, counts in expected.items() if counts[0]}
+    options = {"pairs": ("claim", "choices"), "variant": "either" if either else "exclusive"}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DataWarning)
+        if not expected:
+            with pytest.raises(InputError, match="None of"):
+                cues(examples, **options)
+            return
+        rows = cues(examples, **options).to_dataframe().to_dict("index")
+        few = {name for name, counts in expected.items() if counts[0] >= 2}
+        if few:
+            assert set(cues(examples, min_count=2, **options)["cue"].values) == few
+    assert set(rows) == set(expected)
+    for name, (applicable, productive, chance) in expected.items():
+        assert (int(rows[name]["applicability"]), int(rows[name]["productive"])) == (applicable, productive)
+        assert rows[name]["chance"] == pytest.approx(chance)
+
+
+@settings(max_examples=25, deadline=None)
+@given(CLASS_ROWS)
+def test_pairs_of_cues_in_two_texts_equal_literal_counts(rows):
+    rows = [("a not", "B", 0), ("B", "not a", 1), ("a", "a", 2), *rows]
+    examples = [Example(str(i), text, pair=pair, label=label) for i, (text, pair, label) in enumerate(rows)]
+    table = cues(examples, ngrams=1, pairs=("text", "pair")).to_dataframe()
+    for name, row in table.to_dict("index").items():
+        first, second = (side.rpartition(" in ")[0] for side in name.split(" & "))
+        expected = count_class_pair(examples, first, second, int(row["label"]))
+        assert (int(row["applicability"]), int(row["productive"])) == expected
+
+
+def test_a_pair_tells_what_no_single_cue_does():
+    """The label is whether claim and warrant are both negated or neither is: each word alone is at chance."""
+    examples = []
+    for at in range(40):
+        negated, side = at % 2, at // 2 % 2
+        choices = ("it is not so", "it is so") if side == 0 else ("it is so", "it is not so")
+        label = side if negated else 1 - side
+        examples.append(claim("do not go" if negated else "go", *choices, label=label, name=str(at)))
+    single, pairs = cues(examples), cues(examples, pairs=("claim", "choices"), ngrams=1)
+    assert float(single.sel(cue="not")["productivity"]) == 0.5
+    row = pairs.sel(cue="not in claim & not in choices")
+    assert (float(row["productivity"]), float(row["coverage"]), float(row["chance"])) == (1.0, 0.5, 0.5)
+    assert int(row["productivity_significant"]) == 1
+    assert int(row["words"]) == 2
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        ({"pairs": ("claim",)}, "pairs are of cues in two parts of an example, but got 'claim'. Name two"),
+        ({"pairs": ("choices", "claim")}, "the choices last, such as claim and choices"),
+        ({"pairs": ("claim", "choices"), "parts": "claim"}, "parts is for single cues and pairs is for pairs of cues"),
+        ({"pairs": ("clam", "choices")}, "'clam'"),
+        ({"pairs": ("claim", "choices"), "min_count": 9}, "No pair of cues is in at least min_count=9 of 2 examples"),
+    ],
+)
+def test_pairs_that_do_not_fit_are_an_error(options, problem):
+    examples = [claim("go", "a", "b c", label=0), claim("stay", "c b", "a", label=1, name="1")]
+    with pytest.raises(InputError, match=problem):
+        cues(examples, **options)
+
+
+def test_too_many_pairs_are_an_error(monkeypatch):
+    monkeypatch.setattr("headscope.audit.occurrences.MAX_PAIRS", 3)
+    with pytest.raises(InputError, match=r"There are 6 pairs of cues in claim and choices, more than 3\."):
+        cues([claim("go on", "a", "b c", label=0)], ngrams=1, pairs=("claim", "choices"))
+
+
+def test_random_labels_make_no_pair_significant():
+    random = np.random.default_rng(0)
+    words = ["not", "a", "so", "it", "is", "be"]
+    examples = [
+        claim(*(" ".join(random.choice(words, 3)) for _ in range(3)), label=int(random.integers(2)), name=str(at))
+        for at in range(300)
+    ]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DataWarning)
+        assert not cues(examples, pairs=("claim", "choices"), ngrams=1)["productivity_significant"].any()
+
+
+@pytest.mark.soak
+def test_shuffled_labels_seldom_make_a_pair_significant():
+    """Of 60 shuffles of ARCT's labels, no more have a significant pair than a test at 5 % allows (p > 0.001)."""
+    examples, random = read("arct:dev"), np.random.default_rng(0)
+    wrong = 0
+    for _ in range(60):
+        labels = random.integers(0, 2, len(examples)).tolist()
+        shuffled = [replace(example, label=label) for example, label in zip(examples, labels, strict=True)]
+        table = cues(shuffled, pairs=("claim", "choices"), ngrams=1, min_count=5)
+        wrong += bool(table["productivity_significant"].any())
+    assert wrong <= 9  # 3 are expected at most

@@ -22,6 +22,15 @@ def test_the_best_cues_are_printed_and_all_are_saved(tmp_path):
     assert "exists already" in run("cues", "arct:dev", "-o", files[0], code=2)
 
 
+def test_pairs_of_cues_are_printed(tmp_path):
+    file = str(tmp_path / "pairs.nc")
+    options = ("--ngrams", "1", "--pairs", "claim", "--pairs", "choices", "--min-count", "10", "--top", "2", "-o", file)
+    lines = run("cues", "arct:dev", *options).splitlines()
+    assert "not in claim & not in choices" in " ".join(lines[2].split("  ")[:1])
+    assert "0.730 [0.570, 0.846]" in lines[2]
+    assert hs.open_result(file).sizes["cue"] == 33
+
+
 def test_a_pattern_that_is_asked_for_is_printed_whatever_its_rank():
     lines = run("cues", "arct:dev", "--patterns", "zebras=zebra|people", "--top", "1").splitlines()
     assert lines[1].startswith("not ")

@@ -89,7 +89,7 @@ def test_rows_of_rollout_are_measured_beside_the_saturation_of_flow(tmp_path, mo
 def test_the_page_recommends_no_deep_map_and_names_its_models(page):
     data, said = page.read_saturation(), page.describe_saturation()
     last = data["row_distance"].sel(model="e5-small", task="SST-2", layer=12).item()
-    assert f"{last:.3f} at the top (e5-small, SST-2, layer 12)" in said
+    assert f"{last:.3f} at the top (e5-small, SST-2, L11)" in said
     assert "read both in shallow layers" in " ".join(said.split())
     numbers = open_result(FLOW_RESULTS / "attention_flow_all-MiniLM-L6-v2.nc")["at_bound"]
     tuned = [numbers.sel(task="SST-2", seed=seed, subset="all", lens="flow")[-1].item() for seed in range(3)]

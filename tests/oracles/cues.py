@@ -51,3 +51,19 @@ def count_class_cue(examples, cue, label):
 
 def all_cues(texts, lengths):
     return {cue for text in texts for length in lengths for cue in list_ngrams(text, length)}
+
+
+def count_choice_pair(examples, first, second, *, column="claim", either=False):
+    """Return applicability and the number of right ones of a word in a column and another in the choices."""
+    holding = [example for example in examples if first in list_ngrams(example.columns[column], len(first.split(" ")))]
+    return count_choice_cue(holding, second, either=either)
+
+
+def count_class_pair(examples, first, second, label):
+    """Return the number of examples with a word in the text and another in the pair, and how many have a label."""
+    labels = [
+        example.label
+        for example in examples
+        if first in list_ngrams(example.text, 1) and second in list_ngrams(example.pair or "", 1)
+    ]
+    return len(labels), labels.count(label)

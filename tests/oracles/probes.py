@@ -52,3 +52,12 @@ def find_loss(scores, heads):
             others = [np.exp(scores[word, other]) for other in range(len(scores)) if other != word]
             loss -= np.log(np.exp(scores[word, head]) / sum(others))
     return loss
+
+
+def encode_distances(length, longest):
+    """One-hot distances from each word to those behind it, as attention of as many heads; longer ones are the last."""
+    table = np.zeros((length, length, longest))
+    for i in range(length):
+        for j in range(i + 1, length):
+            table[i, j, min(j - i, longest) - 1] = 1
+    return table

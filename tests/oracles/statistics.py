@@ -374,6 +374,8 @@ def head_distance(statistic, batch):
     def one_pair(example, layer, head, other_layer, other_head):
         values = []
         for query in range(maps.queries.real.shape[1]):
+            if statistic.rows == "cls" and ROLES[maps.queries.roles[example, query]] != "cls":
+                continue
             left = shares(row(maps, example, layer, head, query))
             right = shares(row(maps, example, other_layer, other_head, query))
             if left and right:

@@ -2,13 +2,14 @@
 
 import numpy as np
 import pytest
+import torch
 
 from headscope.core.errors import InputError
 from headscope.maps.dependencies import read_heads
 from headscope.probes.attention import Attention
 from headscope.probes.attention_and_words import AttentionAndWords
 from headscope.probing import arcs
-from headscope.probing.trained import SentenceStream
+from headscope.probing.trained import SentenceStream, encode_distances
 from headscope.probing.word_vectors import read_vectors, scale_vectors
 from tests.models import WORDS
 from tests.oracles import probes as oracle
@@ -82,6 +83,35 @@ def test_weights_find_a_planted_head_and_not_the_control_task():
     weight = result["head_weight"].sel(task="dependency", direction="dependent to head")
     assert np.unravel_index(int(weight.values.argmax()), (LAYERS, HEADS)) == (1, 2)
     assert bool(result["converged"].all())
+
+
+def test_distances_are_one_hot_and_say_which_word_comes_first():
+    np.testing.assert_array_equal(encode_distances(25), oracle.encode_distances(25, 20))
+
+
+def test_the_gain_over_distances_is_nothing_where_attention_tells_only_distances():
+    """Every head attends by distance alone, so that attention adds nothing to words and distances."""
+    streams = make_streams(60, words=8)
+    for stream in streams:
+        for example in stream.examples:
+            table = stream.attention[example.id]
+            apart = np.abs(np.arange(table.shape[-1])[:, None] - np.arange(table.shape[-1]))
+            table[:] = torch.tensor(0.5**apart / (0.5**apart).sum(-1, keepdims=True))
+    result = AttentionAndWords(min_count=1).fit(*streams).sel(relation="all", task="dependency")
+    gain = result.sel(baseline="distances")
+    assert float(gain["gain_over_low"]) <= 0 or float(gain["gain_over_p"]) > 0.05
+    planted = [plant_head(stream, 1, 2) for stream in make_streams(60, words=8)]
+    found = AttentionAndWords(min_count=1).fit(*planted).sel(relation="all", task="dependency")
+    assert float(found["gain_over_low"].sel(baseline="distances")) > 0.3
+    pair = found["accuracy"].sel(predictor=["probe", "distances"])
+    assert float(found["gain_over"].sel(baseline="distances")) == pytest.approx(float(-pair.diff("predictor").item()))
+
+
+def test_distances_of_a_probe_without_words_are_one_best_distance():
+    """Without words every word has the same distribution over distances."""
+    result = Attention(min_count=1, iterations=300).fit(*make_streams(30, words=6)).sel(relation="all")
+    near = result["accuracy"].sel(predictor=["distances", "fixed_offset"], task="dependency")
+    assert abs(float(near.diff("predictor").item())) < 0.15
 
 
 def test_weights_are_at_the_optimum_that_scipy_finds_of_the_literal_loss():

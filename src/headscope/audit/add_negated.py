@@ -22,9 +22,10 @@ SUFFIX = "-adversarial"
 def add_negated(options: AddNegatedOptions) -> list[Example]:
     """Return the examples and, after each, a copy with the negated claim and the other of its two choices as the label.
 
-    Every cue in the choices is then right in one half of the examples to which it applies, as `hs.cues` of the result
-    shows; a model that needs the claim can still tell the label. `column="text"` says that the text is the claim. The
-    column `adversarial` says which examples are copies.
+    Every single cue in the choices is then right in one half of the examples to which it applies, as `hs.cues` of the
+    result shows; a model that needs the claim can still tell the label, and so may pairs of cues, one in the claim and
+    one in a choice (`pairs`). `column="text"` says that the text is the claim. The column `adversarial` says which
+    examples are copies.
 
     >>> rows = [{"reason": "It rains.", "claim": "Stay in.", "choices": ["I get wet", "I stay dry"], "label": 0}]
     >>> rows[0]["text"] = "It rains. Stay in."

@@ -6,10 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from headscope.audit.labeled_texts import LabeledTexts, prepare_texts
-from headscope.audit.occurrences import check_ngrams, check_patterns, find_occurrences
+from headscope.audit.labeled_texts import LabeledTexts
 from headscope.audit.options import BalanceOptions
-from headscope.audit.points import CuePoints, Floats, find_points
+from headscope.audit.points import CuePoints, Floats, find_cues, find_points
 from headscope.audit.words import Integers
 from headscope.core.checks import check_seed
 from headscope.core.errors import DataWarning, InputError
@@ -31,7 +30,8 @@ def balance(options: BalanceOptions) -> list[Example]:
     Examples are removed until chance is within the 95 % interval of the share of every label among the examples of
     every cue: no label is favored, and of several classes none is avoided. First removed are those that agree with most
     of the cues that are off chance. No example is repeated or changed. Intervals of few examples are wide: a cue may be
-    right in three of three. The cues are those of `hs.cues`, which shows the label that a cue favors.
+    right in three of three. The cues are those of `hs.cues`, which shows the label that a cue favors. Where single cues
+    are balanced, pairs of cues may still tell the label: `pairs` balances these, in place of single ones.
 
     >>> rows = [{"text": f"{'good' if i % 8 < 7 else 'bad'} {i}", "label": int(i % 16 < 8)} for i in range(64)]
     >>> rows += [{"text": f"great {i}", "label": 1} for i in range(20)]
@@ -41,9 +41,7 @@ def balance(options: BalanceOptions) -> list[Example]:
     (True, True)
     """
     seed = check_seed(options.seed)
-    prepared = prepare_texts(options.data, options.parts)
-    named = check_patterns(options.patterns)
-    occurrences = find_occurrences(prepared.texts, prepared.groups, check_ngrams(options.ngrams, named), named)
+    prepared, occurrences = find_cues(options.data, options)
     points = find_points(prepared, occurrences, "exclusive")
     order = np.argsort(points.examples, kind="stable")
     state = _Balance(prepared, points, order, len(occurrences.names), np.random.default_rng(seed))

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from headscope.audit.labeled_texts import LabeledTexts, prepare_texts
-from headscope.audit.occurrences import Occurrences, check_ngrams, check_patterns, find_occurrences
+from headscope.audit.labeled_texts import LabeledTexts
+from headscope.audit.occurrences import Occurrences, check_ngrams, check_patterns
 from headscope.audit.options import CuesOptions
-from headscope.audit.points import CuePoints, Floats, Variant, check_variant, find_points
+from headscope.audit.points import CuePoints, Floats, Variant, check_variant, find_cues, find_points
 from headscope.audit.words import Integers
 from headscope.core.errors import DataWarning, InputError
 from headscope.core.estimate import name_ends
@@ -35,6 +35,10 @@ def cues(options: CuesOptions) -> xr.Dataset:
     `smoothing` added to the counts. Intervals are Wilson's (95 %), and `productivity_p` is of an exact binomial test,
     corrected by Holm for all cues in `productivity_p_adjusted`. Cues are sorted by gain.
 
+    `pairs=("claim", "choices")` counts pairs of cues, one in each of two parts, in place of single cues: a pair applies
+    if the first is in the claim and the second in exactly one of the choices. Data in which no word alone tells the
+    label may be told by pairs. Their name is "not in claim & not in choices"; give `min_count`, as there are many.
+
     `variant="either"` repeats the code of the paper: a cue applies if at least one of the choices has it, is right if
     the right choice does, and 1 is added to all counts.
 
@@ -48,15 +52,16 @@ def cues(options: CuesOptions) -> xr.Dataset:
     checked, named = check_variant(variant), check_patterns(options.patterns)
     ngrams = check_ngrams(options.ngrams, named)
     _check_numbers(min_count, smoothing)
-    prepared = prepare_texts(options.data, options.parts)
+    prepared, occurrences = find_cues(options.data, options, min_count)
     if variant != "exclusive" and prepared.kind != "choice":
         raise InputError(f"variant={variant!r} is about choices, but these are labelled texts. Leave it out.")
-    occurrences = find_occurrences(prepared.texts, prepared.groups, ngrams, named)
     points = find_points(prepared, occurrences, checked)
     table = count_cues(prepared, occurrences, points, checked, min_count, smoothing)
-    _warn_patterns(named, table, min_count)
+    if options.pairs is None:
+        _warn_patterns(named, table, min_count)
     counted = {"cues": table.sizes["cue"], "cues_found": len(occurrences.names)}
     asked = {"variant": variant, "ngrams": sorted(set(ngrams)), "patterns": named, "min_count": min_count}
+    asked |= {"pairs": True} if options.pairs is not None else {}
     return stamp(table, kind="cues", command="hs.cues", **asked, smoothing=smoothing, **counted, **_describe(prepared))
 
 
@@ -96,6 +101,8 @@ def count_cues(
 ) -> xr.Dataset:
     """Return the rates of all cues along `cue`, without their provenance."""
     size, n = len(occurrences.names), len(data.examples)
+    if not size and min_count > 1:
+        raise InputError(f"No pair of cues is in at least min_count={min_count} of {n:,} examples. Lower min_count.")
     if not size:
         raise InputError(
             f"There is no cue in these {n:,} examples: their texts have no or too few words. Look at them."

@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -56,6 +56,28 @@ def prepare_texts(data: Any, parts: str | Sequence[str] | None = None) -> Labele
     names = choose_parts(examples, parts)
     make = _prepare_choices if names == ("choices",) else _prepare_classes
     return make(examples, names, missing)
+
+
+def prepare_pairs(data: Any, pairs: Sequence[str]) -> tuple[LabeledTexts, LabeledTexts]:
+    """Return the examples with the texts of the second of two parts, and with those of the first, which has no choices.
+
+    >>> rows = [{"text": "Rain.", "claim": "Stay.", "choices": ["wet", "dry"], "label": 0}]
+    >>> second, first = prepare_pairs(read(rows, choices="choices"), ("claim", "choices"))
+    >>> second.kind, second.texts, first.texts
+    ('choice', ['wet', 'dry'], ['Stay.'])
+    """
+    names = (pairs,) if isinstance(pairs, str) else tuple(pairs)
+    if len(names) != 2 or len(set(names)) != 2 or names[0] == "choices":
+        raise InputError(
+            f"pairs are of cues in two parts of an example, but got {join_words(map(repr, names)) or 'none'}. Name "
+            "two, the choices last, such as claim and choices, or text and pair."
+        )
+    second = prepare_texts(data, names[1])
+    choose_parts(second.examples, names[0])
+    own = [select_texts(example, names[:1]) for example in second.examples]
+    groups = np.repeat(np.arange(len(own)), [len(texts) for texts in own])
+    second = replace(second, parts=names)
+    return second, replace(second, texts=[text for texts in own for text in texts], groups=groups)
 
 
 def choose_parts(examples: Sequence[Example], parts: str | Sequence[str] | None) -> tuple[str, ...]:
@@ -175,4 +197,4 @@ def _warn_equal(examples: Sequence[Example]) -> None:
 
 
 def _warn(message: str) -> None:
-    warnings.warn(message, DataWarning, stacklevel=6)
+    warnings.warn(message, DataWarning, stacklevel=7)

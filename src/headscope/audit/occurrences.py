@@ -16,6 +16,9 @@ Text = str | tuple[str, ...]
 MAX_LENGTH = 9
 """The most words of a cue."""
 
+MAX_PAIRS = 50_000_000
+"""The most pairs of cues, each counted as often as it occurs; they take about 100 bytes each."""
+
 TIME_LIMIT = 10.0
 """Seconds that a pattern may take on one text: patterns such as (a|aa)+$ would take years."""
 
@@ -56,6 +59,43 @@ def find_occurrences(
         tuple(name for table in tables for name in table.names),
         np.concatenate([table.lengths for table in tables]),
     )
+
+
+def pair_occurrences(
+    first: Occurrences, second: Occurrences, owners: Integers, parts: Sequence[str], min_count: int = 1
+) -> Occurrences:
+    """Return in which groups of the second part a pair of cues occurs, whose first is in the first part of the example.
+
+    `owners` are the examples of the groups of `second`; those of `first` are examples. Pairs of fewer than `min_count`
+    examples are left out. Raise InputError if there are too many.
+    """
+    starts = np.searchsorted(np.sort(first.texts), np.arange(owners.max(initial=0) + 2))
+    by_example = first.cues[np.argsort(first.texts, kind="stable")]
+    examples = owners[second.texts]
+    counts = np.diff(starts)[examples]
+    if counts.sum() > MAX_PAIRS:
+        raise InputError(
+            f"There are {counts.sum():,} pairs of cues in {parts[0]} and {parts[1]}, more than {MAX_PAIRS:,}. Look for "
+            "single words (ngrams=1), or in fewer examples."
+        )
+    offsets = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
+    codes = by_example[np.repeat(starts[examples], counts) + offsets] * len(second.names) + np.repeat(
+        second.cues, counts
+    )
+    groups = np.repeat(second.texts, counts)
+    order = np.lexsort((groups, codes))
+    codes, groups = codes[order], groups[order]
+    distinct, cues = np.unique(codes, return_inverse=True)
+    steps = (np.diff(cues, prepend=-1) != 0) | (np.diff(owners[groups], prepend=-1) != 0)
+    kept = np.bincount(cues[steps], minlength=len(distinct)) >= min_count
+    left, right = (side[kept] for side in np.divmod(distinct, max(len(second.names), 1)))
+    names = (
+        f"{first.names[one]} in {parts[0]} & {second.names[two]} in {parts[1]}"
+        for one, two in zip(left.tolist(), right.tolist(), strict=True)
+    )
+    numbers, rows = np.cumsum(kept) - 1, kept[cues]
+    lengths = first.lengths[left] + second.lengths[right]
+    return Occurrences(groups[rows], numbers[cues[rows]], tuple(names), lengths)
 
 
 def check_ngrams(ngrams: Sequence[int] | int, patterns: Mapping[str, str]) -> tuple[int, ...]:

@@ -21,6 +21,9 @@ class CueOptions:
     parts: Sequence[str] | str | None = option(
         None, "Where to look: text, pair, choices or a column. Default: the choices, else text and pair."
     )
+    pairs: Sequence[str] | None = option(
+        None, "Two parts, such as claim and choices: look for pairs of cues, one in each, in place of single ones."
+    )
 
 
 @dataclass(frozen=True)

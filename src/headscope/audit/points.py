@@ -5,8 +5,9 @@ from typing import Any, Literal, cast, get_args
 
 import numpy as np
 
-from headscope.audit.labeled_texts import LabeledTexts
-from headscope.audit.occurrences import Occurrences
+from headscope.audit.labeled_texts import LabeledTexts, prepare_pairs, prepare_texts
+from headscope.audit.occurrences import Occurrences, check_ngrams, check_patterns, find_occurrences, pair_occurrences
+from headscope.audit.options import CueOptions
 from headscope.audit.words import Integers
 from headscope.core.errors import InputError
 from headscope.core.prose import join_words
@@ -35,6 +36,24 @@ def check_variant(variant: str) -> Variant:
     if variant not in get_args(Variant):
         raise InputError(f"variant must be {join_words(get_args(Variant), 'or')}, but got {variant!r}.")
     return cast("Variant", variant)
+
+
+def find_cues(data: Any, options: CueOptions, min_count: int = 1) -> tuple[LabeledTexts, Occurrences]:
+    """Return the examples as texts, and where each cue, or each pair of cues, occurs in them.
+
+    Pairs that occur in fewer than `min_count` examples are left out.
+    """
+    named = check_patterns(options.patterns)
+    ngrams = check_ngrams(options.ngrams, named)
+    if options.pairs is None:
+        prepared = prepare_texts(data, options.parts)
+        return prepared, find_occurrences(prepared.texts, prepared.groups, ngrams, named)
+    if options.parts is not None:
+        raise InputError("parts is for single cues and pairs is for pairs of cues. Leave one of them out.")
+    second, first = prepare_pairs(data, options.pairs)
+    sides = [find_occurrences(side.texts, side.groups, ngrams, named) for side in (first, second)]
+    owners = np.repeat(np.arange(len(second.examples)), np.diff(second.first))
+    return second, pair_occurrences(sides[0], sides[1], owners, second.parts, min_count)
 
 
 def find_points(data: LabeledTexts, occurrences: Occurrences, variant: Variant) -> CuePoints:

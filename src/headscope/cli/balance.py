@@ -36,8 +36,8 @@ def command(
         hs.save(balanced, out, overwrite=options["force"])
         cues = select_options(options, CueOptions)
         before = hs.cues(examples, **cues)
-        # hs.cues has named the absent patterns once already
-        cues["patterns"] = {name: text for name, text in cues["patterns"].items() if name in before["cue"].values}
+        if "pairs" not in cues:  # hs.cues has named the absent patterns once already
+            cues["patterns"] = {name: text for name, text in cues["patterns"].items() if name in before["cue"].values}
         after = hs.cues(balanced, **cues)
     print_before_and_after(Console(highlight=False), before, after)
     print_path(out)

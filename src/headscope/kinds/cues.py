@@ -95,6 +95,8 @@ def _describe(data: xr.Dataset) -> str:
         if task == "classification"
         else applies.get(str(facts.get("variant")), "")
     )
+    if facts.get("pairs"):
+        first = first.replace("A cue applies if it is in", "A pair applies if both its cues are there, the second in")
     total, sure = data.sizes["cue"], int(data["productivity_significant"].sum())
     columns = join_words(f"`{column}`" for column in facts.get("parts", []))
     return (

@@ -11,7 +11,6 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from headscope.core.errors import InputError
-from headscope.core.estimate import ENDS
 from headscope.core.example import Example
 from headscope.core.maps import Maps
 from headscope.core.probe import Probe, WordStream
@@ -20,7 +19,13 @@ from headscope.data.coreference.baselines import BASELINES
 from headscope.data.coreference.mentions import KINDS, add_gap_mentions, read_words
 from headscope.data.coreference.passages import drop_singletons, join_sentences
 from headscope.maps.rows import iterate_layers
-from headscope.results.accuracies import divide, document_name, number_documents, tabulate_accuracies
+from headscope.results.accuracies import (
+    compare_baselines,
+    divide,
+    document_name,
+    number_documents,
+    tabulate_accuracies,
+)
 from headscope.uncertainty.corrections import LEVEL, correct_p_values
 from headscope.uncertainty.paired import permutation_test
 
@@ -86,7 +91,7 @@ class Coreference(Probe):
             "heads_above": (("task", "baseline"), count_better_heads(new, self.seed)[None]),
         }
         result = tabulate_accuracies(hits, new.counts, predictors=PREDICTORS, **names)
-        gains = compare_baselines(hits, new.counts, names)
+        gains = compare_baselines(hits, new.counts, PREDICTORS, list(BASELINES), **names)
         axes = {"half": ["train", "test"], "layer": list(new.layers), "head": list(new.heads)}
         return result.merge(gains).assign_coords(axes).assign(variables)
 
@@ -214,22 +219,6 @@ def answer_by_attention(maps: Maps, questions: Questions) -> Bool[np.ndarray, "a
         picked = scores.argmax(-1).cpu()  # anaphor head; the first of equal ones
         layers.append(questions.right.gather(-1, picked))
     return torch.stack(layers, 1).numpy()
-
-
-def compare_baselines(
-    hits: Float[np.ndarray, "task predictor document kind"],
-    counts: Int[np.ndarray, "document kind"],
-    names: dict[str, Any],
-) -> xr.Dataset:
-    """Return the gain of the head over every baseline, `gain_over`, with its interval and p-values."""
-    gains = []
-    for baseline in BASELINES:
-        pair = ["head", baseline]
-        pair_hits = hits[:, [PREDICTORS.index(name) for name in pair]]
-        table = tabulate_accuracies(pair_hits, counts, predictors=pair, **names)
-        quantities = {f"gain{end}": f"gain_over{end}" for end in (*ENDS, "_p", "_p_adjusted")}
-        gains.append(table[list(quantities)].rename(quantities).expand_dims(baseline=[baseline]))
-    return xr.concat(gains, "baseline")
 
 
 def count_better_heads(answers: Answers, seed: int) -> Int[np.ndarray, " baseline"]:

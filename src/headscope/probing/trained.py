@@ -1,7 +1,8 @@
 """Train a probe of syntax on one stream of maps, and report on another."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -22,13 +23,21 @@ from headscope.maps.dependencies import (
     read_heads,
 )
 from headscope.maps.rows import iterate_layers
-from headscope.probing.arcs import ArcWeights, Sentence, fit_weights, predict_heads, score_arcs
+from headscope.probing.arcs import ArcWeights, Attention, Sentence, fit_weights, predict_heads, score_arcs
 from headscope.probing.word_vectors import Vectors
-from headscope.results.accuracies import document_name, number_documents, tabulate_accuracies
+from headscope.results.accuracies import compare_baselines, document_name, number_documents, tabulate_accuracies
 
 TASKS = ("dependency", "control")
-PREDICTORS = ("probe", "fixed_offset", "right_branching")
+DISTANCES = "distances"
+"""The predictor that is the same probe with one-hot distances in place of attention: what attention adds to it."""
+
+PREDICTORS = ("probe", "fixed_offset", "right_branching", DISTANCES)
+BASELINES = ("fixed_offset", DISTANCES)
 DIRECTIONS = ("dependent to head", "head to dependent")
+MAX_DISTANCE = max(OFFSETS)
+"""Longer distances are counted as this one."""
+
+DistanceWeights = Float[np.ndarray, "dim kind distance"]
 
 
 MAX_BYTES = 2 * 2**30
@@ -130,10 +139,13 @@ def train_probe(
         "iterations": options.iterations,
     }
     fits = [fit_weights(seen, vectors, task=task, **settings) for task in range(len(TASKS))]
-    hits, counts = count_answers(new, vectors, [weights for weights, _ in fits], offsets)
+    apart = replace_attention(seen)
+    by_distance = [fit_weights(apart, vectors, task=task, **settings)[0] for task in range(len(TASKS))]
+    hits, counts = count_answers(new, vectors, [weights for weights, _ in fits], by_distance, offsets)
     check_counted(int(counts.sum()), "test")
-    names: dict[str, Any] = {"groups": {"relation": list(relations)}, "seed": options.seed}
-    result = tabulate_accuracies(hits, counts, tasks=TASKS, predictors=PREDICTORS, **names)
+    names: dict[str, Any] = {"tasks": TASKS, "groups": {"relation": list(relations)}, "seed": options.seed}
+    result = tabulate_accuracies(hits, counts, predictors=PREDICTORS, **names)
+    result = result.merge(compare_baselines(hits, counts, PREDICTORS, BASELINES, **names))
     layers, heads = seen.labels
     strength = np.stack([weigh_heads(weights).reshape(2, len(layers), len(heads)) for weights, _ in fits])
     long_name = "weight of the head" if vectors.shape[1] == 1 else "norm of the head's weights"
@@ -163,24 +175,50 @@ def predict_offsets(sentence: Sentence) -> Int[np.ndarray, "offset word"]:
     return np.asarray(np.clip(np.arange(length) + np.array(OFFSETS)[:, None], 0, length - 1))
 
 
+def replace_attention(sentences: Iterable[Sentence]) -> list[Sentence]:
+    """Return the sentences with one-hot distances in place of attention."""
+    return [replace(sentence, attention=encode_distances(len(sentence.forms))) for sentence in sentences]
+
+
+@cache
+def encode_distances(length: int) -> Attention:
+    """Return for each two words of a sentence a one-hot vector of how far the second is behind the first.
+
+    Words before it have the distances of the other direction, which `score_arcs` reads, too.
+
+    >>> encode_distances(3)[0].argmax(-1).tolist(), encode_distances(3)[2].any()
+    ([0, 0, 1], np.False_)
+    """
+    apart = np.arange(length) - np.arange(length)[:, None]
+    return np.asarray(np.equal.outer(apart.clip(max=MAX_DISTANCE), np.arange(1, MAX_DISTANCE + 1)), np.float32)
+
+
 def count_answers(
     sentences: SentenceStream,
     vectors: Vectors,
     weights: Sequence[ArcWeights],
+    by_distance: Sequence[DistanceWeights],
     offsets: Int[np.ndarray, "task relation"],
 ) -> tuple[Int[np.ndarray, "task predictor document relation"], Int[np.ndarray, "document relation"]]:
     """Return the right answers of the probe and of the baselines by document, and the numbers of words."""
     documents, relations = len(number_documents(sentences.stream.examples)), offsets.shape[1]
     hits = np.zeros((len(TASKS), len(PREDICTORS), documents, relations), dtype=np.int64)
     counts = np.zeros((documents, relations), dtype=np.int64)
-    factors = [np.einsum("fd,dkh->fkh", vectors, task_weights.astype(vectors.dtype)) for task_weights in weights]
+    factors, apart_factors = (
+        [np.einsum("fd,dkh->fkh", vectors, task_weights.astype(vectors.dtype)) for task_weights in by_task]
+        for by_task in (weights, by_distance)
+    )
     for sentence in sentences:
         counts[sentence.document] += sentence.groups.sum(0)
-        for task, table in enumerate(factors):
-            heads = predict_heads(score_arcs(sentence.attention, table[sentence.forms]))
+        distances = encode_distances(len(sentence.forms))
+        for task, tables in enumerate(zip(factors, apart_factors, strict=True)):
+            probe_hits, distance_hits = (
+                sentence.count_hits(predict_heads(score_arcs(attention, table[sentence.forms])), task)
+                for attention, table in zip((sentence.attention, distances), tables, strict=True)
+            )
             by_offset = sentence.count_hits(predict_offsets(sentence), task)  # offset relation
             offset_hits = by_offset[offsets[task], np.arange(relations)]
-            hits[task, :, sentence.document] += [sentence.count_hits(heads, task), offset_hits, by_offset[NEXT]]
+            hits[task, :, sentence.document] += [probe_hits, offset_hits, by_offset[NEXT], distance_hits]
     return hits, counts
 
 

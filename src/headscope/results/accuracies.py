@@ -8,7 +8,7 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Num
 
-from headscope.core.estimate import with_interval
+from headscope.core.estimate import ENDS, with_interval
 from headscope.core.example import Example
 from headscope.uncertainty.bootstrap import bootstrap_sums, percentile_interval
 from headscope.uncertainty.corrections import correct_p_values
@@ -70,6 +70,25 @@ def tabulate_accuracies(
         variables["gain_p_adjusted"] = (dims[::2], corrected, {"long_name": "p, corrected by Holm"})
     coords = {"task": list(tasks), "predictor": list(predictors), axis: list(labels)}
     return xr.Dataset(variables, coords).assign(documents=len(counts))
+
+
+def compare_baselines(
+    hits: Num[np.ndarray, "task predictor document group"],
+    counts: Num[np.ndarray, "document group"],
+    predictors: Sequence[str],
+    baselines: Sequence[str],
+    **names: Any,
+) -> xr.Dataset:
+    """Return `gain_over`, the gain of the first predictor over every baseline, as `tabulate_accuracies` has `gain`."""
+    gains = []
+    for baseline in baselines:
+        pair = [predictors[0], baseline]
+        table = tabulate_accuracies(
+            hits[:, [predictors.index(name) for name in pair]], counts, predictors=pair, **names
+        )
+        quantities = {f"gain{end}": f"gain_over{end}" for end in (*ENDS, "_p", "_p_adjusted")}
+        gains.append(table[list(quantities)].rename(quantities).expand_dims(baseline=[baseline]))
+    return xr.concat(gains, "baseline")
 
 
 def select_adjusted_p(data: xr.Dataset, name: str) -> xr.DataArray:

@@ -27,7 +27,7 @@ class ArgumentCues(Study):
         None, "Table of claims and their negations (original, negated), for the adversarial set of ARCT."
     )
     cue: str | None = option(None, "The cue to follow, a word or two; by default the strongest of the training data.")
-    balanced: bool = option(False, "Also learn from data in which no cue is worth anything.")
+    balanced: bool = option(False, "Also learn from data in which no single cue tells the label.")
     limit: int | None = option(None, "Number of points to answer of each set, sampled at random; all by default.")
     train_limit: int | None = option(None, "Number of training examples, sampled at random; all by default.")
     epochs: int | None = option(None, "Number of training epochs of the model; 3 by default.")

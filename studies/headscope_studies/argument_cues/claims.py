@@ -38,6 +38,15 @@ EFFECT = Threshold(
     DATE,
 )
 CHANCE = Threshold("accuracy on the adversarial set, from chance", 0.03, "points", ABOVE.reason, DATE)
+LEARNED = Threshold(
+    "accuracy of trainings on their own examples, above chance",
+    0.1,
+    "points",
+    "of 500 examples 4.4 points are what chance gives; a network that answers by one cue has 15 or more",
+    "2026-11-19",
+)
+"""A claim on trainings that learned less does not apply: being at chance elsewhere would say nothing."""
+
 HEAD = Threshold(
     "difference of attention to the cue",
     0.02,
@@ -114,7 +123,7 @@ def make_claims(alone: str, texts: tuple[str, ...], judged: str) -> tuple[Claim,
             **OURS,
         ),
         Claim(
-            "Where no cue is worth anything, it is at chance.",
+            "Where no single word tells the answer, it is at chance.",
             "fair",
             {"trained": "as it is"},
             "same",
@@ -123,7 +132,7 @@ def make_claims(alone: str, texts: tuple[str, ...], judged: str) -> tuple[Claim,
             **OURS,
         ),
         Claim(
-            "Trained where no cue is worth anything, it is at chance there.",
+            "Trained where no single word tells the answer, it is at chance there.",
             "fair",
             {"trained": "balanced"},
             "same",
@@ -150,9 +159,25 @@ def _known(name: str, where: Mapping[str, str], sensible: bool = True) -> Any:
     def applies(task: xr.Dataset) -> str:
         there = name in task and all(dim in task.dims and label in task[dim].values for dim, label in where.items())
         known = sensible and there and bool(np.isfinite(task[name].sel(where).values).all())
-        return "" if known else "these data or runs have no such number"
+        return find_unlearned(task, where) if known else "these data or runs have no such number"
 
     return applies
+
+
+def find_unlearned(task: xr.Dataset, where: Mapping[str, str]) -> str:
+    """Return why the trainings behind a claim cannot be judged: they hardly learned their own examples; or nothing.
+
+    Trainings are those of the model with the part of the claim that did not fail.
+    """
+    part = where.get("part", BALANCED if where.get("trained") == "balanced" else ALL)
+    if part not in task["part"]:
+        return ""
+    runs = task.sel(network=TUNED, part=part)
+    learned = float(runs["run_learned"].where(~runs["run_failed"].astype(bool)).mean())
+    least = float(runs["chance"].sel(set=str(task["judged"].item()))) + LEARNED.value
+    if not learned < least:
+        return ""
+    return f"trainings have {100 * learned:.0f} % of their own examples right, less than {100 * least:.0f} %"
 
 
 def name_head(task: xr.Dataset) -> str:

@@ -30,7 +30,7 @@ class AuditData:
     texts: tuple[str, ...]
     choice: str
     source: str
-    balanced: Sequence[Example] = field(default_factory=list)  # to learn from where no cue is worth anything
+    balanced: Sequence[Example] = field(default_factory=list)  # to learn from where no single cue tells the label
 
     @property
     def judged(self) -> str:
@@ -39,7 +39,7 @@ class AuditData:
 
     @property
     def fair(self) -> str:
-        """The set in which no cue is worth anything; empty where there is none."""
+        """The set in which no single cue tells the label; empty where there is none."""
         return next((name for name in self.sets if name in (ADVERSARIAL, BALANCED)), "")
 
     def limit(self, sample: Any) -> "AuditData":

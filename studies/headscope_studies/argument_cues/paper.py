@@ -8,8 +8,12 @@ BERT_BEST = {"warrant": 0.71, "reason + warrant": 0.75, "all": 0.77}
 PRINTED = {"train": (0.65, 0.66), "dev": (0.62, 0.44), "test": (0.52, 0.77), "all": (0.61, 0.64)}
 """Productivity and coverage of "not" that the paper prints, by split."""
 
-NOT, NOT_OR = "not", "not or n't"
-PATTERNS = {NOT: r"(?<!\w)(?:can)?not(?!\w)", NOT_OR: r"(?<!\w)(?:can)?not(?!\w)|n't(?!\w)"}  # cannot: two words
+NOT, NOT_APART, NOT_OR = "not", "not, apart from cannot", "not or n't"
+PATTERNS = {
+    NOT: r"(?<!\w)(?:can)?not(?!\w)",  # cannot is two words, can and not
+    NOT_APART: r"(?<!\w)not(?!\w)",
+    NOT_OR: r"(?<!\w)(?:can)?not(?!\w)|n't(?!\w)",
+}
 
 
 def table_of_best() -> pd.DataFrame:

@@ -7,7 +7,7 @@ from headscope.core.example import Example
 
 ALL = "all"
 BALANCED = "all, balanced"
-"""The whole input, learned from training data in which no cue is worth anything."""
+"""The whole input, learned from training data in which no single cue tells the label."""
 
 
 @dataclass(frozen=True)

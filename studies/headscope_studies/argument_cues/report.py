@@ -19,7 +19,7 @@ from headscope.plotting.draw import draw
 from headscope.plotting.facets import heat_facets, interval_facets
 from headscope.reporting.frames import TableColumn, to_frame
 from headscope_studies.argument_cues import ArgumentCues, paper
-from headscope_studies.argument_cues.claims import judge_models
+from headscope_studies.argument_cues.claims import LEARNED, judge_models
 from headscope_studies.argument_cues.cue import MIN_COUNT
 from headscope_studies.argument_cues.parts import ALL
 from headscope_studies.argument_cues.summary import count_seeds
@@ -45,12 +45,16 @@ def document(results: Results) -> Document:
     method = fill_text("method", **values).split("\n\n")
     sections = [
         report.report_verdicts(
-            inputs, judged, (fill_text("failed", failed=count_failed(one)),), fill_text("judged", **values)
+            inputs,
+            judged,
+            (fill_text("failed", failed=count_failed(one)),),
+            fill_text("judged", learned=LEARNED, **values),
         ),
         Section("Cues of the data", report_cues(results, values, points)),
         Section("Parts of the input", report_parts(one, inputs, values, points)),
         Section("Following the cue", report_follow(one, inputs, values, points)),
-        Section("Where no cue is worth anything", report_fair(one, inputs)),
+        Section("Where no single word tells the answer", report_fair(one, inputs)),
+        *([Section("Pairs of words", report_pairs(results["cues"]))] if "pair" in results["cues"].dims else []),
         Section("Heads", report_heads(results, inputs)),
         report.report_thresholds(inputs, judged),
         Section(
@@ -217,6 +221,19 @@ def report_fair(one: xr.Dataset, inputs: Captioner) -> list[Part]:
     text = fill_text("fair", name=name, fair=fair, cue=one["cue_text"].item(), judged=one["judged"].item())
     points = Captioner(CAPTIONS, POINTS.format(int(fair["points"]), name), inputs.reduced)
     return [Paragraph(text), points.table("fair_table", to_frame(fair, ROWS, columns))]
+
+
+def report_pairs(cues: xr.Dataset) -> list[Part]:
+    """Return the productivity of pairs of words, one in a text and one in a choice, in every set."""
+    sets = [
+        (name, int(cues["pairs"].sel(counted=name)), int(cues["pairs_significant"].sel(counted=name)))
+        for name in cues["counted"].values.tolist()
+    ]
+    text = str(cues["pair"].values[0]).partition(" & ")[0].rpartition(" in ")[2]
+    words = fill_text("pairs", text=text, count=cues.sizes["pair"], fewest=MIN_COUNT, sets=sets)
+    columns = [TableColumn(name, "pair_productivity", {"counted": name}) for name, _, _ in sets]
+    train = Captioner(CAPTIONS, f"{int(cues['n'].sel(split='train'))} training examples")
+    return [Paragraph(words), train.table("pairs_table", to_frame(cues, {"pair": "pair"}, columns))]
 
 
 def report_heads(results: Results, inputs: Captioner) -> list[Part]:

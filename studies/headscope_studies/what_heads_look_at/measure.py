@@ -84,7 +84,7 @@ def measure_all(
         probes = measure_syntax(study, base, trees, steps)
         steps.say(5, "coreference")
         probes |= {"coreference": steps.keep("coreference", partial(measure_coreference, study, base, steps))}
-    numbers = surface.add_layer_test(numbers, clusters).expand_dims(task=[name])
+    numbers = surface.add_claimed(numbers, clusters).expand_dims(task=[name])
     joined = tokens[0] if study.seeds == 1 else xr.concat(tokens, "seed", combine_attrs="drop")
     stamped = {
         "command": "headscope study what-heads-look-at",
@@ -128,9 +128,17 @@ def measure_surface(model: Model, inputs: Sequence[Example], **options: Any) -> 
 
 
 def measure_clusters(model: Model, inputs: Sequence[Example], **options: Any) -> xr.Dataset:
-    """Return the clusters of heads by the distances between their raw attention."""
+    """Return the clusters of heads by the distances between their raw attention, and their distances from [CLS]."""
     statistics = ["head_distance:reduce=mean", "offsets:reach=1", "special_tokens:roles=cls+sep", "peak"]
-    return cluster(measure(model, list(inputs), lens="raw", statistics=statistics, **options))
+    clusters = cluster(measure(model, list(inputs), lens="raw", statistics=statistics, **options))
+    return clusters.assign(cls_distance=measure_from_cls(model, inputs, **options))
+
+
+def measure_from_cls(model: Model, inputs: Sequence[Example], **options: Any) -> xr.DataArray:
+    """Return the distances between heads in the row of [CLS] alone, raw attention."""
+    statistics = ["head_distance:reduce=mean,rows=cls"]
+    measured = measure(model, list(inputs), lens="raw", statistics=statistics, **options)
+    return measured["head_distance"].isel(site=0, lens=0, drop=True)
 
 
 def measure_tokens(

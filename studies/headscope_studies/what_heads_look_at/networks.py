@@ -8,6 +8,7 @@ import numpy as np
 import xarray as xr
 
 from headscope.core.errors import InputError
+from headscope.core.estimate import ENDS
 from headscope.core.example import Example
 from headscope.core.prose import join_words
 from headscope.core.tokens import ROLES
@@ -79,6 +80,14 @@ def compare_classifier(model: Model, labelled: Sequence[Example], data: str, **o
     metric = next(name for name in ("accuracy", "spearman") if name in scored)
     measured = _compare(model, labelled, tuple(no_op.MEASURES), {**options, "target": "loss"})
     return measured.assign(quality=float(scored[metric]), metric=metric, data=data).expand_dims(task=[CLASSIFIER])
+
+
+def measure_gradients(model: Model, inputs: Sequence[Example], *, seed: int = 0, **options: Any) -> xr.Dataset:
+    """Return the gradient of a masked language model's loss with respect to attention to one token of each type."""
+    perplexity = score(model, list(inputs), max_length=options["max_length"], progress=False)["perplexity"]
+    measured = _compare(model, inputs, ("gradient",), {**options, "target": f"loss:seed={seed}"})
+    kept = measured[[f"size_layer{end}" for end in ENDS]].sel(measure="gradient", drop=True)
+    return kept.assign(n=measured["n"], quality=float(perplexity), metric="perplexity")
 
 
 def describe_quality(network: xr.Dataset) -> str:

@@ -57,7 +57,8 @@ def compare_tokens(rows: xr.Dataset) -> xr.Dataset:
     """Return `ratio`, the weight on a token of each group over that on an ordinary one, and its bootstrap interval.
 
     `ratio_layer` has one for each layer: the ratio of means over heads and texts. `ratio` is their geometric mean, and
-    `ratio_late` that of the layers from 5/12 of the depth on. Texts are drawn again with all their tokens.
+    `ratio_late` that of the layers from 5/12 of the depth on. `size_layer` is the mean |w| on one token of each type
+    itself: the ratio of two small gradients may be large. Texts are drawn again with all their tokens.
     """
     weights = weigh_tokens(rows)
     types = [str(name) for name in weights["type"].values]
@@ -74,8 +75,10 @@ def compare_tokens(rows: xr.Dataset) -> xr.Dataset:
         with np.errstate(invalid="ignore", divide="ignore"):
             return np.asarray(np.exp(np.log(table).mean(-2)))
 
-    exact, drawn = ratios(mean_interval(weights.values)[0]), ratios(bootstrap_means(weights.values))
-    variables: dict[str, Any] = {}
+    sizes, drawn_sizes = mean_interval(weights.values)[0], bootstrap_means(weights.values)
+    exact, drawn = ratios(sizes), ratios(drawn_sizes)
+    ends = (sizes, *percentile_interval(drawn_sizes))
+    variables: dict[str, Any] = with_interval("size_layer", ("measure", "layer", "type"), ends)
     for name, reduce in (
         ("ratio_layer", np.asarray),
         ("ratio", geometric),
@@ -84,7 +87,7 @@ def compare_tokens(rows: xr.Dataset) -> xr.Dataset:
         dims = ("measure", "layer", "group") if name == "ratio_layer" else ("measure", "group")
         ends = (reduce(exact), *percentile_interval(reduce(drawn)))
         variables |= with_interval(name, dims, ends)
-    coords = {"measure": weights["measure"].values, "layer": weights["layer"].values, "group": list(GROUPS)}
+    coords = {name: weights[name].values for name in ("measure", "layer", "type")} | {"group": list(GROUPS)}
     return xr.Dataset(variables, coords).assign(n=weights.sizes["example"])
 
 

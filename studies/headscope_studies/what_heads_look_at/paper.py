@@ -17,6 +17,8 @@ They are the outputs of the published notebook; the paper prints 82.5 for auxpas
 """
 
 UAS = {"attention": 61, "attention_and_words": 77}
+DISTANCES, RIGHT_BRANCHING, ONE_HEAD = 58, 26.3, 34.5
+"""UAS of words and distances, of right-branching, and of the best head."""
 
 
 def table_of_coreference() -> pd.DataFrame:

@@ -3,7 +3,8 @@
 `n` counts words or mentions; intervals are those of a bootstrap of documents, and are widened for their number.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -12,6 +13,8 @@ from headscope.core.estimate import estimate, name_ends
 from headscope_studies.what_heads_look_at.surface import name_head
 
 ALL = "all"
+SAME = 1e-3
+"""Baselines whose accuracies differ by less are counted once."""
 
 
 def number_relations(dependency: xr.Dataset) -> xr.Dataset:
@@ -36,31 +39,60 @@ def describe_best(relation: xr.Dataset) -> str:
 def number_trees(
     dependency: xr.Dataset, attention: xr.Dataset | None, words: xr.Dataset | None, name: str
 ) -> xr.Dataset:
-    """Return the accuracy of the best head on all relations, and the gains of trained probes, of one treebank.
+    """Return the gain of the best head over right-branching, and the gains of trained probes, of one treebank.
 
-    `attention_gain_change` is over the best fixed offsets; `words_gain_change` is that of attention and words over
-    attention alone, with both intervals added as those of independent numbers.
+    `attention_gain_change` is over the best fixed offsets; `distance_gain_change` is what attention adds to words and
+    distances; `words_gain_change` is that of attention and words over attention alone.
     """
     whole = dependency.sel(task="dependency", relation=ALL, drop=True)
-    numbers = name_ends("head_accuracy", estimate(whole, "accuracy").sel(predictor="head").ends)
     first, second = (None if part is None else part.sel(relation=ALL).isel(task=0) for part in (attention, words))
-    numbers |= name_ends("attention_gain_change", [np.nan] * 3 if first is None else estimate(first, "gain").ends)
+    numbers = name_ends("branching_gain", find_gain(whole, "right_branching"))
+    numbers |= name_ends("attention_gain_change", find_gain(first, "fixed_offset"))
+    numbers |= name_ends("distance_gain_change", find_gain(second, "distances"))
     numbers |= name_ends("words_gain_change", _subtract(first, second))
     plain = {key: float(value) for key, value in numbers.items()}
     counts = {"n": int(_count(whole)), "documents": int(whole["documents"])}
     return xr.Dataset(plain).assign(counts).expand_dims(task=[name])
 
 
+def find_gain(whole: xr.Dataset | None, baseline: str) -> tuple[float, float, float]:
+    """Return the accuracy of the first predictor over that of a baseline, with an interval; NaN where one is missing.
+
+    The interval is that of a paired bootstrap where it was stored, as it is for `fixed_offset` and whatever answers as
+    it does; otherwise both intervals are added as those of independent numbers, which makes it too wide.
+    """
+    if whole is None or baseline not in whole["predictor"] or np.isnan(whole["accuracy"].sel(predictor=baseline)):
+        return np.nan, np.nan, np.nan
+    if "gain_over" in whole and baseline in whole["baseline"]:
+        value, low, high = map(float, estimate(whole, "gain_over").sel(baseline=baseline).ends)
+        return value, low, high
+    accuracy = whole["accuracy"]
+    if float(accuracy.sel(predictor=baseline)) == float(accuracy.sel(predictor="fixed_offset")):
+        value, low, high = map(float, estimate(whole, "gain").ends)
+        return value, low, high
+    first, second = (
+        estimate(whole, "accuracy").sel(predictor=name) for name in (whole["predictor"].values[0], baseline)
+    )
+    return _subtract_ends(second.ends, first.ends)
+
+
 def number_coreference(results: Mapping[str, xr.Dataset]) -> xr.Dataset:
-    """Return the gains of one head over the nearest mention, a match of head words and rules, along `task`."""
+    """Return the gains of one head over the nearest mention, a match of head words and rules, along `task`.
+
+    A baseline that is right as often as the nearest mention is no baseline of its own, and its gain is NaN: without
+    words to match, as in GAP, three gains would be one fact.
+    """
     parts = []
     for name, result in results.items():
         part = result.sel(task="coreference", kind=ALL, drop=True)
         gain = estimate(part, "gain_over")
         values: dict[str, float] = {}
         names = {"nearest_gain_change": "nearest", "match_gain_change": "head_match", "rules_gain": "rules"}
+        nearest = float(part["accuracy"].sel(predictor="nearest"))
         for quantity, baseline in names.items():
-            values |= name_ends(quantity, map(float, gain.sel(baseline=baseline).ends))
+            same = baseline != "nearest" and abs(float(part["accuracy"].sel(predictor=baseline)) - nearest) < SAME
+            ends = [np.nan] * 3 if same else map(float, gain.sel(baseline=baseline).ends)
+            values |= name_ends(quantity, ends)
         counts = {"n": int(_count(part)), "documents": int(part["documents"])}
         parts.append(xr.Dataset(values).assign(counts).expand_dims(task=[name]))
     return xr.concat(parts, "task")
@@ -76,7 +108,12 @@ def _subtract(first: xr.Dataset | None, second: xr.Dataset | None) -> tuple[floa
     """Return the accuracy of the second probe minus that of the first, with an interval."""
     if first is None or second is None:
         return np.nan, np.nan, np.nan
-    ends = [map(float, estimate(part, "accuracy").sel(predictor="probe").ends) for part in (first, second)]
-    (before, low, high), (after, least, most) = ends
+    before, after = (estimate(part, "accuracy").sel(predictor="probe").ends for part in (first, second))
+    return _subtract_ends(before, after)
+
+
+def _subtract_ends(first: Iterable[Any], second: Iterable[Any]) -> tuple[float, float, float]:
+    """Return the second number minus the first, with both intervals added as those of independent numbers."""
+    (before, low, high), (after, least, most) = (map(float, ends) for ends in (first, second))
     below, above = np.hypot(after - least, high - before), np.hypot(most - after, before - low)
     return after - before, after - before - float(below), after - before + float(above)

@@ -34,7 +34,7 @@ from headscope_studies.what_heads_look_at.surface_tables import TITLES, clark_ta
 
 TEXTS, CAPTIONS = report.read_prose(__package__)
 TITLE = "What heads look at: surface, no-ops, syntax, coreference"
-MEASURED = ("Is it a no-op?", "Neighbours, special tokens, punctuation", "Clusters of heads")
+MEASURED = ("Is it a no-op?", "Neighbours, special tokens, punctuation", "Clusters of heads", "Entropy")
 
 
 def document(results: Results) -> Document:

@@ -1,13 +1,15 @@
 """What heads look at on the surface: neighbours, special tokens, punctuation; how broad each head is."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 import xarray as xr
 
-from headscope.core.estimate import name_ends, with_interval
+from headscope.core.estimate import ENDS, name_ends, with_interval
 from headscope.experiments.summary import average, summarise, summarise_drawn
+from headscope.uncertainty.bootstrap import percentile_interval
 from headscope.uncertainty.intervals import Array, mean_interval
 
 SMOOTHING = 0.0001
@@ -30,11 +32,14 @@ CLARK = (
 
 NEIGHBOURS = {"previous": -1, "itself": 0, "next": 1}
 TARGETS = (*NEIGHBOURS, "cls", "sep", "period_comma", "punctuation")
+SPECIAL = ("cls", "sep", "period_comma")
+"""What the paper calls special tokens."""
+
 HALF, BROAD = 0.5, 0.1
 """A head looks at something with more than half of its weight; it is broad with at most a tenth on any token."""
 
 MIDDLE = (6 / 12, 10 / 12)
-"""The layers 6 to 10 of 12, as parts of the depth."""
+"""L5 to L9 of 12 layers, as parts of the depth, counted from 1."""
 
 
 def name_head(layer: int, head: int) -> str:
@@ -162,11 +167,61 @@ def _count_as_clark(clark: xr.Dataset) -> xr.Dataset:
     return xr.Dataset({"clark": average(table, "example").transpose("layer", "head", "target")})
 
 
-def add_layer_test(numbers: xr.Dataset, clusters: xr.Dataset) -> xr.Dataset:
-    """Return the numbers with how much further heads of different layers are apart, and the p of that difference."""
+def add_claimed(numbers: xr.Dataset, clusters: xr.Dataset) -> xr.Dataset:
+    """Return the numbers with what is claimed of special tokens, of the heads of one layer, and of those from [CLS].
+
+    `special_share` is the weight on `SPECIAL` together, mean over layers; the ends of its interval are added up, which
+    makes it too wide rather than too narrow. `layer_effect` is how much further apart heads of different layers are
+    than those of one layer, as a part of the latter, and `cls_alike` the distance of heads in the row of [CLS] over
+    that in all rows; their intervals are of a bootstrap of the heads of each layer.
+    """
     raw = clusters.sel(lens="raw")
-    p = name_ends("layer_p", [float(raw["p"])] * 3)
-    return numbers.assign(p).assign(layer_difference=float(raw["difference"]))
+    ends = [numbers[f"share_layer{end}"].sel(target=list(SPECIAL)).sum("target").mean("layer") for end in ENDS]
+    added = numbers.assign(name_ends("special_share", ends)).assign(layer_p=float(raw["p"]))
+    distance = _to_table(raw["head_distance"])
+    layer = np.repeat(np.arange(float(raw.sizes["layer"])), raw.sizes["head"])
+    added = added.assign(name_ends("layer_effect", bootstrap_heads(partial(compare_layers, distance, layer), layer)))
+    if "cls_distance" not in clusters:
+        return added
+    from_cls = _to_table(clusters["cls_distance"])
+    return added.assign(name_ends("cls_alike", bootstrap_heads(partial(compare_distances, from_cls, distance), layer)))
+
+
+def compare_layers(distance: Array, layer: Array, weight: Array) -> float:
+    """Return the mean distance of heads of different layers over that of one layer, minus 1; 0 where all are 0."""
+    within = mean_distance(distance, weight, np.equal.outer(layer, layer))
+    between = mean_distance(distance, weight, np.not_equal.outer(layer, layer))
+    return between / within - 1 if within else 0.0 if not between else np.inf
+
+
+def compare_distances(first: Array, second: Array, weight: Array) -> float:
+    """Return the mean distance of heads in one table over that in another."""
+    whole = np.ones_like(first, bool)
+    below = mean_distance(second, weight, whole)
+    return mean_distance(first, weight, whole) / below if below else np.nan
+
+
+def mean_distance(distance: Array, weight: Array, pairs: Any) -> float:
+    """Return the mean distance over pairs of two heads, each as often as its weight; NaN without any."""
+    counted = np.outer(weight, weight) * (pairs & ~np.eye(len(weight), dtype=bool))
+    return float((counted * distance).sum() / counted.sum()) if counted.any() else np.nan
+
+
+def bootstrap_heads(
+    function: Callable[[Array], float], layer: Array, *, draws: int = 1000, seed: int = 0
+) -> tuple[float, float, float]:
+    """Return a function of how often each head counts, with a 95 % interval over draws of the heads of each layer."""
+    random, count = np.random.default_rng(seed), int((layer == 0).sum())
+    layers = len(layer) // count
+    drawn = random.multinomial(count, np.full(count, 1 / count), size=(draws, layers)).reshape(draws, -1)
+    low, high = percentile_interval(np.array([function(weight.astype(float)) for weight in drawn]), ignore_nan=True)
+    return function(np.ones(len(layer))), float(low), float(high)
+
+
+def _to_table(distance: xr.DataArray) -> Array:
+    """Return the distances of all heads as a square table."""
+    values = distance.transpose("layer", "head", "other_layer", "other_head").values
+    return np.asarray(values, float).reshape(values.shape[0] * values.shape[1], -1)
 
 
 def list_heads(values: xr.DataArray, *, above: float | None = None, at_most: float | None = None) -> list[str]:

@@ -2,23 +2,23 @@
 
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import xarray as xr
 from matplotlib.figure import Figure
 
 from headscope.experiments.pages.generate import Generated, StudyPages, write_pictures
-from headscope.experiments.pages.tables import draw_scaled, to_grid
+from headscope.experiments.pages.tables import draw_scaled
 from headscope.experiments.rendering.report import select_interval
 from headscope.experiments.template import fill_template, join_lines
 from headscope.plotting.facets import interval_facets
 from headscope.plotting.verdict_grid import verdict_grid
-from headscope.reporting.frames import TableColumn, to_frame
 from headscope_studies.argument_cues import paper, report
-from headscope_studies.argument_cues.answers import TUNED
+from headscope_studies.argument_cues.claims import LEARNED
 from headscope_studies.argument_cues.cue import MIN_COUNT
 from headscope_studies.argument_cues.data import ARCT
 from headscope_studies.argument_cues.pages import tables
-from headscope_studies.argument_cues.pages.facts import CueFacts, list_parts, list_reports, read_facts
+from headscope_studies.argument_cues.pages.facts import CueFacts, list_reports, read_facts
 from headscope_studies.argument_cues.parts import ALL
 
 FOLDER = Path(__file__).parent
@@ -31,33 +31,20 @@ def page(facts: CueFacts) -> bytes:
         FOLDER / "page.md",
         facts=facts,
         paper=paper,
-        list_not=report.list_not,
-        list_parts=list_parts,
+        cue=facts.first["cue_text"].item(),
+        whole=list_rates(facts, paper.NOT),
+        apart=list_rates(facts, paper.NOT_APART),
+        printed="{:.2f} and {:.2f}".format(*paper.PRINTED["all"]),
+        learned=LEARNED,
         fewest=MIN_COUNT,
-        accuracy_table=accuracy_table(facts),
-        heads_model=_find_heads(facts)[0],
         pictures={name: f"pictures/{facts.stem}{name}.svg" for name in PICTURES},
     )
     return join_lines(text).encode()
 
 
-def accuracy_table(facts: CueFacts) -> str:
-    """Return the accuracy of every tuned model with every part of the input, beside the paper's best."""
-    frames = {}
-    columns = [
-        TableColumn("test", "accuracy", {"set": "test"}, 100),
-        TableColumn("median", "accuracy_median", {"set": "test"}, 100),
-        TableColumn("largest", "accuracy_max", {"set": "test"}, 100),
-        TableColumn("dev", "accuracy", {"set": "dev"}, 100),
-    ]
-    for label, data in facts.results.items():
-        row = data.sel(network=TUNED, part=data["seeds"].sel(network=TUNED) > 0)
-        frame = to_frame(row, {"part": "part"}, columns)
-        counts = zip(row["failed"].values, row["seeds"].values, strict=True)
-        frame["failed"] = [f"{int(failed)} of {int(seeds)}" for failed, seeds in counts]
-        best = [100 * paper.BERT_BEST[part] if part in paper.BERT_BEST else None for part in row["part"].values]
-        frames[label] = frame.assign(**{"BERT-large, best": pd.array(best, dtype="Int64")})
-    return to_grid(pd.concat(frames, names=["model", "part"]))
+def list_rates(facts: CueFacts, pattern: str) -> dict[str, str]:
+    """Return productivity and coverage of a pattern in exactly one warrant, by split."""
+    return {split: f"{first:.2f} and {second:.2f}" for split, first, second in report.list_not(facts.cues, pattern)}
 
 
 def draw_verdicts(facts: CueFacts) -> Figure:
@@ -87,17 +74,19 @@ def draw_follow(facts: CueFacts) -> Figure:
     return interval_facets(rows, x="case", label="the cue points")
 
 
-def draw_heads(facts: CueFacts) -> Figure:
-    """Draw the difference of attention to the cue of every head of one model."""
-    return report.draw_heads(_find_heads(facts)[1])
+def draw_pairs(facts: CueFacts) -> Figure:
+    """Draw the accuracy on the adversarial set by where the strongest pair of words and its cue are."""
+    cases = {"claim and warrant": True, "warrant alone": False, "elsewhere": None}
+    rows = [[facts.find_accuracy(label, pair=pair) for pair in cases.values()] for label in facts.results]
+    values = np.moveaxis(np.array(rows), -1, 0)  # end model case
+    names = zip(("value", "low", "high"), values, strict=True)
+    coords = {"lens": list(facts.results), "case": list(cases)}
+    data = xr.Dataset({name: (("lens", "case"), table) for name, table in names}, coords)
+    cue = facts.first["cue_text"].item()
+    return interval_facets({"accuracy (%)": {"adversarial": data}}, x="case", label=f"“{cue}” is in")
 
 
-def _find_heads(facts: CueFacts) -> tuple[str, xr.Dataset]:
-    """Return the first model whose heads were compared, and its heads."""
-    return next((label, files["heads"]) for label, files in facts.more.items() if "heads" in files)
-
-
-PICTURES = {"verdicts": draw_verdicts, "accuracy": draw_accuracy, "follow": draw_follow, "heads": draw_heads}
+PICTURES = {"verdicts": draw_verdicts, "accuracy": draw_accuracy, "follow": draw_follow, "pairs": draw_pairs}
 
 
 def draw_pictures(facts: CueFacts) -> dict[str, Figure]:

@@ -12,6 +12,7 @@ from headscope.experiments.rendering.sentences import describe_verdicts
 from headscope.experiments.template import fill_template
 from headscope.reporting.markdown import to_markdown
 from headscope_studies.argument_cues import report
+from headscope_studies.argument_cues.claims import LEARNED
 from headscope_studies.argument_cues.pages.facts import CueFacts
 
 FOLDER = Path(__file__).parent
@@ -19,7 +20,7 @@ FOLDER = Path(__file__).parent
 DRAWN = ("heads_drawn",)
 """The figures of the study's report that are on this page."""
 
-SHOWN = ("Parts of the input", "Following the cue", "Where no cue is worth anything", "Heads")
+SHOWN = ("Parts of the input", "Following the cue", "Where no single word tells the answer", "Heads")
 AUDITED = ("Cues of the data", *SHOWN[:3])
 
 
@@ -31,12 +32,13 @@ def page(facts: CueFacts) -> bytes:
     lead, sets, listed, *printed = _tables(_sections(facts.reports[label])["Cues of the data"].parts)
     assert isinstance(lead, Paragraph)
     sections = [Section("The strongest cues", [sets, listed]), Section("What the paper prints", printed)]
+    sections += [section for title, section in _sections(facts.reports[label]).items() if title == "Pairs of words"]
     text = fill_template(
         FOLDER / "tables.md",
         **verdict_values(facts),
         cues=to_markdown(Document("Cues of ARCT", lead.text, sections), {}, level=2),
         bodies="\n".join(bodies),
-        judged=report.fill_text("judged", judged="test"),
+        judged=report.fill_text("judged", judged="test", learned=LEARNED),
     )
     return text.encode()
 

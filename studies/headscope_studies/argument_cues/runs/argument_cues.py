@@ -16,7 +16,9 @@ in results were made on a GPU with these commands, with the default model, all-M
 ARCT is a folder with the original and the adversarial files. "all, balanced" learns from the adversarial training set.
 Every network is trained with the settings of the study; these were chosen with one seed on train and dev, and the test
 set was not looked at. Each training writes a small file of plain arrays into FOUND, and is not repeated where the file
-is there; neither HDF5 nor any dataset library is needed. `join` needs no GPU.
+is there; neither HDF5 nor any dataset library is needed. `join` needs no GPU. Pairs of cues were added later:
+
+    python runs/argument_cues.py recount --arct ARCT --out results
 """
 
 import argparse
@@ -34,8 +36,10 @@ from headscope.experiments.runs import merge_facts, to_single
 from headscope.experiments.steps import print_progress
 from headscope.results.hashes import fingerprint_examples
 from headscope.results.npz import read_npz, write_npz
+from headscope.results.store import open_result
 from headscope_studies.argument_cues import ArgumentCues
 from headscope_studies.argument_cues.answers import NETWORKS, TUNED
+from headscope_studies.argument_cues.data import read_arct
 from headscope_studies.argument_cues.listed import list_cues
 from headscope_studies.argument_cues.measure import (
     describe_numbers,
@@ -143,6 +147,15 @@ def join(chosen: argparse.Namespace) -> None:
         )
 
 
+def recount(chosen: argparse.Namespace) -> None:
+    """Count cues and pairs of cues again in the joined files, whose other numbers stay."""
+    warnings.simplefilter("ignore", hs.DataWarning)
+    listed = list_cues(read_arct(str(chosen.arct)), PATTERNS).map(to_single)
+    for path in sorted(chosen.out.glob(f"{PART}_*_cues.nc")):
+        if not path.name.startswith(f"{PART}_audit"):
+            hs.save(stamp(listed, **read_provenance(open_result(path).load())), path, overwrite=True)
+
+
 def name_model(model: str | None) -> str:
     """Return the name of a model: that of its folder."""
     return Path(model or DEFAULT).name
@@ -179,6 +192,9 @@ def main() -> None:
     joining = verbs.add_parser("join", help="join the results of all runs of one model")
     joining.add_argument("folder", type=Path)
     joining.set_defaults(what=join)
+    counting = verbs.add_parser("recount", help="count cues and pairs of cues again in the joined results")
+    counting.add_argument("--out", type=Path, required=True, help="the folder of the joined results")
+    counting.set_defaults(what=recount)
     for verb in (running, auditing, joining):
         verb.add_argument("--model", help="a hub id or a folder; nothing: the default")
         verb.add_argument("--limit", type=int, help="number of points of each set; all by default")
@@ -186,7 +202,7 @@ def main() -> None:
         verb.add_argument("--epochs", type=int, help="number of epochs of every network; those of the study by default")
         verb.add_argument("--device", choices=("cpu", "cuda"))
         verb.add_argument("--out", type=Path, required=True, help="where the small results go")
-    for verb in (running, joining):
+    for verb in (running, joining, counting):
         verb.add_argument("--arct", type=Path, required=True, help="the folder of ARCT with its adversarial files")
     for verb in (running, auditing):
         verb.add_argument("--work", type=Path, required=True, help="where tuned models are while they are used")

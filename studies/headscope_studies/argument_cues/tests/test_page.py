@@ -15,7 +15,7 @@ from headscope.results.npz import write_npz
 from headscope.results.store import open_result
 from headscope_studies.argument_cues import ArgumentCues
 from headscope_studies.argument_cues.answers import NETWORKS, TUNED
-from headscope_studies.argument_cues.claims import CLAIMS
+from headscope_studies.argument_cues.claims import find_unlearned
 from headscope_studies.argument_cues.heads import compare_groups
 from headscope_studies.argument_cues.pages import page
 from headscope_studies.argument_cues.parts import ALL
@@ -34,9 +34,9 @@ def write_arct(folder):
         for at in range(60):
             label = at % 2
             warrants = ["it is dry", "it is not wet"] if (at % 5 > 0) == bool(label) else ["it is not wet", "it is dry"]
-            row = [f"{split}{at}", *warrants, str(label), f"It rains {at}.", "Stay in.", "t", "i"]
+            row = [f"{split}{at}", *warrants, str(label), f"It rains {at}.", "Stay in", "t", "i"]
             rows.append("\t".join(row))
-            copies.append("\t".join([f"{row[0]}-adversarial", *warrants, str(1 - label), row[4], "Go out.", "t", "i"]))
+            copies.append("\t".join([f"{row[0]}-adversarial", *warrants, str(1 - label), row[4], "Go out", "t", "i"]))
         (folder / f"{split}.tsv").write_text("\n".join([HEADER, *rows]), encoding="utf-8")
         (folder / f"{split}-adv-negated.csv").write_text("\n".join([HEADER, *rows, *copies]), encoding="utf-8")
     return folder
@@ -110,22 +110,17 @@ def test_the_page_answers_in_words_and_numbers_with_four_figures(facts, maker):
     check_page(
         maker,
         facts,
-        f"those on {len(CLAIMS)} claims for 1 pair of a model and a task",
-        "0 of 30 trainings failed: .",
-        "| base | warrant | ",
+        "| right with warrants alone, test | ",
         "With the whole input base is not shown to do better than with warrants alone",
-        "(on only 2 seeds of base)",
-        "Every network was trained on warrant, ",
-        "follows it in",
-        "On the adversarial set (120 points), where the cue has a productivity of 0.50",
-        "The largest difference of the weight from [CLS]",
-        "**toy** (",
-        "chance 50 %): right in",
-        "Of their adversarial training examples, trainings that did not fail have 90 % right",
-        "as all are where the published claim is [not negated]",
-        "verdicts hold with all of them halved",
-        words=1800,
+        "“not” in the claim *and* in one warrant is right in",
+        "The models answer accordingly: base gets",
+        "The others have 90 % of these right",
+        words=900,
     )
+
+
+def test_the_page_on_committed_results_is_short(maker):
+    assert len(maker.page(maker.read_facts()).decode().split()) < 900
 
 
 def with_one_model(facts, **variables):
@@ -134,22 +129,28 @@ def with_one_model(facts, **variables):
     return replace(facts, measured={label: data.assign(variables).expand_dims(task=["ARCT"])})
 
 
-def test_the_page_says_how_few_seeds_did_not_fail_and_how_little_they_learned(facts, maker):
+def test_claims_on_trainings_that_barely_learned_do_not_apply(facts):
+    """A training with 55 % of its own examples right says nothing by being at chance elsewhere."""
     data = facts.first
     lost = data["part"] == "all, balanced"
-    first = lost & (data["run"] == 0)
-    few = with_one_model(
-        facts,
-        failed=data["failed"].where(~lost, 1),
-        run_failed=data["run_failed"] | first,
-        run_learned=data["run_learned"].where(~lost, 0.55),
-    )
-    text = maker.page(few).decode()
-    assert (
-        "3 of 30 trainings failed: base, 1 of 2 with “all, balanced”; the bag of vectors on the embeddings of" in text
-    )
-    assert "% (the 1 of 2 seeds that did not fail; the best of all " in text
-    assert "have 55 % right: they learned next to nothing" in text
+    texts = [
+        "Trained where no single word tells the answer, it is at chance there.",
+        "Where no single word tells the answer, it is at chance.",
+    ]
+    for share, applies in ((0.55, False), (0.59, False), (0.61, True)):
+        barely = with_one_model(facts, run_learned=data["run_learned"].where(~lost, share))
+        verdicts = {claim.text: claim.verdict for claim in barely.every}
+        assert [verdicts[text] != "does not apply" for text in texts] == [applies, True]
+    reason = find_unlearned(data.assign(run_learned=0 * data["run_learned"] + 0.55), {"trained": "balanced"})
+    assert reason == "trainings have 55 % of their own examples right, less than 60 %"
+
+
+def test_shuffled_answers_follow_no_pair(facts):
+    """Random answers are at chance with and without the pair; in this ARCT every point has the cue."""
+    assert np.isnan(facts.find_accuracy("base", pair=None)).all()
+    for pair in (True, False):
+        _, low, high = facts.find_accuracy("base", pair=pair)
+        assert low <= 50 <= high
 
 
 def test_the_page_says_which_input_does_better(facts, maker):
@@ -158,32 +159,24 @@ def test_the_page_says_which_input_does_better(facts, maker):
     text = maker.page(with_one_model(facts, **worse)).decode()
     assert "**With warrants alone base does better than with the whole input**, by 5.0 points [2.0, 8.0]" in text
     unsure = maker.page(with_one_model(facts, **{**worse, "gain_change_high": 0 * worse["gain_change"]})).decode()
-    assert "base is not shown to do better than with warrants alone: the gain is −5.0 [−8.0, 0.0] points" in unsure
-
-
-def test_a_model_above_chance_on_the_adversarial_set_is_named(facts, maker):
-    assert "By its own 95 % interval base is above" not in maker.page(facts).decode()
-    ends = {"": 0.03, "_low": 0.01, "_high": 0.05}
-    known = facts.first["above_chance_change"]
-    above = {f"above_chance_change{end}": xr.full_like(known, value) for end, value in ends.items()}
-    text = maker.page(with_one_model(facts, **above)).decode()
-    assert "By its own 95 % interval base is above chance there, by 3.0 [1.0, 5.0] points" in text
-
-
-def test_the_page_says_whether_the_cue_gets_more_or_less_attention(facts, maker):
-    means = facts.more["base"]["heads"]["difference"].mean("seed").sel(lens="raw", query="cls")
-    layer, head = np.unravel_index(np.abs(means.values).argmax(), means.shape)
-    word = "more" if means.values[layer, head] > 0 else "less"
-    assert f"raw L{layer}H{head}, {word} (" in maker.page(facts).decode()
+    assert "base is not shown to do better than with warrants alone: the gain is −5.0 points [−8.0, 0.0]" in unsure
 
 
 def test_sentences_of_the_page_without_numbers_hold_for_the_committed_results(maker):
     facts = maker.read_facts()
-    assert len({seeds for *_, seeds in facts.trainings}) == 1  # every network was trained with as many seeds
-    strongest = facts.cues.isel(cue=0).sel(split="test")
-    assert strongest["productivity_low"] <= 0.5 <= strongest["productivity_high"]  # no more than chance in test
-    assert all(low <= 0 for _, _, low, _ in facts.gains)  # worse than with warrants, or not shown to be better
-    assert max(facts.learned_balanced) < 60  # next to nothing
+    test = facts.cues.isel(cue=0).sel(split="test")
+    assert test["productivity_low"] <= 0.5 <= test["productivity_high"]  # no more than chance in test
+    assert all(low <= 0 for _, _, low, _ in facts.gains)  # as good with warrants alone, or better
+    assert max(facts.learned_balanced) < 60  # nothing was learned from adversarial data
+    assert facts.pair["pair"].item() == "not in claim & not in choices"
+    pair = facts.pair.sel(counted=["adversarial", "balanced train"])
+    assert pair["pair_productivity_low"].values[0] > 0.5 > pair["pair_productivity_high"].values[1]  # the other way
+    for label in facts.results:  # answers go with the pair
+        assert facts.find_accuracy(label, pair=True)[1] > 50 > facts.find_accuracy(label, pair=False)[0]
+    heads = [claim for claim in facts.every if claim.text.startswith("In some head")]
+    assert {task.verdict for claim in heads for task in claim.tasks} == {"undecided"}  # no head is shown
+    cells = [claim for claim in facts.every if claim.text.startswith("Its answers follow")]
+    assert {task.verdict for claim in cells for task in claim.tasks} == {"holds"}
 
 
 def test_all_tables_are_on_a_page_of_their_own(facts, maker):

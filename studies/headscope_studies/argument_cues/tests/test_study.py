@@ -35,7 +35,7 @@ def test_claims_without_numbers_do_not_apply():
     judged = judge_models({"": found("argument_cues")["numbers"]})[""]
     assert len(judged) == len(CLAIMS) == len(find_claims(found("argument_cues")["numbers"]))
     verdicts = {claim.text: claim.verdict for claim in judged}
-    assert verdicts["Trained where no cue is worth anything, it is at chance there."] == "does not apply"
+    assert verdicts["Trained where no single word tells the answer, it is at chance there."] == "does not apply"
 
 
 def test_every_network_answers_every_part():

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache, cached_property
 from itertools import product
 from pathlib import Path
@@ -24,6 +24,7 @@ from headscope_studies.what_heads_look_at.no_op import GROUPS
 RESULTS = Path(__file__).parents[1] / "results"
 
 STEM = "what_heads_look_at_"
+FILES = ("no_op", "clusters", "gradients", "examples")
 TREEBANKS = ("EWT", "GUM")
 PROBES = ("dependency", "attention", "attention_and_words")
 SHOWN = ("cls", "sep", "period_comma")
@@ -50,6 +51,8 @@ class HeadFacts:
     clusters: Mapping[str, xr.Dataset]
     probes: Mapping[str, xr.Dataset]  # by probe, along model and treebank
     coreference: Mapping[str, xr.Dataset]  # by model, along data
+    gradients: Mapping[str, xr.Dataset] = field(default_factory=dict)  # sizes, of models that were tuned less
+    examples: Mapping[str, xr.Dataset] = field(default_factory=dict)  # maps of single heads
 
     @property
     def models(self) -> list[str]:
@@ -80,8 +83,8 @@ class HeadFacts:
         return [(label, bank) for label in self.models for bank in TREEBANKS if "dependency" in self.trees(label, bank)]
 
     @cached_property
-    def judged(self) -> dict[str, dict[str, list[JudgedClaim]]]:
-        """All verdicts by model, or by model and treebank, and part; corrected for the number of all of them."""
+    def judged_numbers(self) -> dict[str, dict[str, xr.Dataset]]:
+        """What is judged by model, or by model and treebank, and part."""
         groups: dict[str, dict[str, xr.Dataset]] = {}
         for label in self.models:
             groups[label] = {"surface": self.surface[label]}
@@ -100,7 +103,12 @@ class HeadFacts:
                 data = data.sel(lens="raw", drop=True) if "lens" in data.dims else data
                 sets = {str(name): data.sel(data=name) for name in data["data"].values}
                 groups[label]["coreference"] = probe_numbers.number_coreference(sets)
-        return judge_claims(groups)
+        return groups
+
+    @cached_property
+    def judged(self) -> dict[str, dict[str, list[JudgedClaim]]]:
+        """All verdicts by model, or by model and treebank, and part; corrected for the number of all of them."""
+        return judge_claims(self.judged_numbers)
 
     @property
     def every(self) -> list[JudgedClaim]:
@@ -112,20 +120,17 @@ class HeadFacts:
 def read_facts(folder: Path = RESULTS) -> HeadFacts:
     """Return the results of all models in a folder."""
     paths = sorted(folder.glob(f"{STEM}*.nc"))
-    surfaces, no_ops, clusters = {}, {}, {}
+    files: dict[str, dict[str, xr.Dataset]] = {name: {} for name in ("", *FILES)}
     for path in paths:
-        label = path.stem.removeprefix(STEM)
-        if label.endswith("_no_op"):
-            no_ops[label.removesuffix("_no_op")] = open_result(path)
-        elif label.endswith("_clusters"):
-            clusters[label.removesuffix("_clusters")] = open_result(path)
-        else:
-            surfaces[label] = open_result(path)
-    surfaces = {label: surface.add_layer_test(data, clusters[label]) for label, data in surfaces.items()}
+        label, _, name = path.stem.removeprefix(STEM).partition("_")
+        files[name][label] = open_result(path)
+    surfaces, clusters = files[""], files["clusters"]
+    surfaces = {label: surface.add_claimed(data, clusters[label]) for label, data in surfaces.items()}
     probes = {name: open_result(folder / f"probes_{name}.nc") for name in PROBES}
     paths = sorted(folder.glob("coreference_*.nc"))
     coreference = {path.stem.removeprefix("coreference_"): open_result(path) for path in paths}
-    return HeadFacts(surfaces, no_ops, clusters, probes, coreference)
+    more = {"gradients": files["gradients"], "examples": files["examples"]}
+    return HeadFacts(surfaces, files["no_op"], clusters, probes, coreference, **more)
 
 
 def list_reports(folder: Path = RESULTS) -> list[tuple[str, Document]]:
@@ -257,3 +262,9 @@ def list_looking(data: xr.Dataset) -> dict[str, list[str]]:
     targets = ("previous", "next", "cls", "sep")
     looking = {name: surface.list_heads(raw["share"].sel(target=name), above=surface.HALF) for name in targets}
     return {**looking, "broad": surface.list_heads(raw["peak"], at_most=surface.BROAD)}
+
+
+def count_special(data: xr.Dataset) -> tuple[int, int]:
+    """Return how many heads have more than half of their raw attention on special tokens, and of how many."""
+    share = data.isel(task=0)["share"].sel(lens="raw", target=list(surface.SPECIAL)).sum("target")
+    return int((share > surface.HALF).sum()), share.size

@@ -1,87 +1,107 @@
 """The page docs/what_heads_look_at.md with its pictures, and that of its tables."""
 
-from functools import partial
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pandas as pd
 import xarray as xr
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
+from headscope.core.estimate import estimate
 from headscope.core.provenance import read_provenance
+from headscope.experiments.claims import UNDECIDED
 from headscope.experiments.pages.generate import Generated, StudyPages, write_pictures
-from headscope.experiments.pages.tables import to_grid
-from headscope.experiments.rendering.report import select_interval
 from headscope.experiments.summary import list_tasks
 from headscope.experiments.template import fill_template, join_lines
 from headscope.experiments.thresholds import draw_thresholds
-from headscope.plotting.draw import draw
+from headscope.plotting import series, theme
 from headscope.plotting.facets import interval_facets
+from headscope.plotting.panels import new_grid
+from headscope.plotting.verdict_grid import verdict_grid
+from headscope_studies.what_heads_look_at import paper, probe_numbers
+from headscope_studies.what_heads_look_at.claims import BRANCHING
 from headscope_studies.what_heads_look_at.networks import MASKED
 from headscope_studies.what_heads_look_at.no_op_figures import draw_no_ops
 from headscope_studies.what_heads_look_at.pages import coreference, probes, tables
 from headscope_studies.what_heads_look_at.pages.facts import (
-    BESIDE_RAW,
-    SHOWN,
+    KINDS,
+    PROBES,
     STEM,
     HeadFacts,
-    answer_frame,
-    count_answers,
-    count_frame,
-    count_layers,
-    count_verdicts,
-    find_equal_layers,
-    list_attending,
+    count_special,
     list_looking,
-    list_networks,
     list_reports,
     read_facts,
-    split_measures,
-    verdict_frame,
 )
-from headscope_studies.what_heads_look_at.surface_tables import TITLES, measure_clark
+from headscope_studies.what_heads_look_at.surface_tables import TITLES
 
 FOLDER = Path(__file__).parent
-DEPTH = ("previous", "next", "cls", "sep", "period_comma")
+GRID = ("surface", "no-op", "trees", "coreference")
+OPEN = f"{UNDECIDED}, or differs by data"
+COLUMNS = (("previous", "next"), ("cls", "sep", "period_comma"))
+PREDICTORS = (
+    "right-branching",
+    "best head",
+    "all heads, no words",
+    "words and distances",
+    "words and all heads",
+)
 
 
 def page(facts: HeadFacts) -> bytes:
     """Return the page."""
-    values = {**collect_numbers(facts), **collect_no_ops(facts), **tables.collect_probes(facts)}
-    return join_lines(fill_template(FOLDER / "page.md", facts=facts, **values)).encode()
+    return join_lines(fill_template(FOLDER / "page.md", facts=facts, **collect_numbers(facts))).encode()
 
 
 def collect_numbers(facts: HeadFacts) -> dict[str, Any]:
-    """Return what the page says of the inputs, of verdicts, and of single heads."""
+    """Return what the page says."""
     data = next(iter(facts.surface.values()))
+    trees = {pair: facts.judged_numbers[pair[0]]["trees"].sel(task=pair[1]) for pair in facts.treebanks}
+    runs = [run for probe in facts.probes.values() for run in read_provenance(probe)["runs"]]
     return {
         "inputs": int(data["n"].values.ravel()[0]),
         "corpus": list_tasks(data)[0],
-        "length": read_provenance(data)["max_length"],
-        "tuning": {label: read_provenance(measured)["tuning"] for label, measured in facts.no_op.items()},
-        "masked": MASKED,
         "tests": max(claim.tests for claim in facts.every),
-        "counts": count_verdicts(facts),
-        "parts": to_grid(count_frame(facts)),
-        "surface": to_grid(verdict_frame(facts, "surface")),
+        "masked": MASKED,
+        "networks": {label: measured.sel(task=MASKED) for label, measured in facts.networks.items()},
+        "deepest": max(facts.surface, key=lambda label: facts.surface[label].sizes["layer"]),
+        "surface": {label: measured.isel(task=0).sel(lens="raw") for label, measured in facts.surface.items()},
         "heads": {label: list_looking(measured) for label, measured in facts.surface.items()},
-        "clark": max(measure_clark(measured) for measured in facts.surface.values()),
+        "special": {label: count_special(measured) for label, measured in facts.surface.items()},
+        "trees": trees,
+        "words": {pair: select_whole(facts, *pair) for pair in facts.treebanks},
+        "branching": [100 * float(tree["branching_gain"]) for tree in trees.values()],
+        "added": [100 * float(tree["distance_gain_change"]) for tree in trees.values()],
+        "better_relations": tables.count_better(facts),
+        "better": [better for _, _, better, _ in tables.count_better(facts)],
+        "antecedents": tables.list_antecedents(facts)[0],
+        "paper": paper,
+        "threshold": BRANCHING,
+        "fewest": min(runs, key=lambda run: run["documents"]),
     }
 
 
-def collect_no_ops(facts: HeadFacts) -> dict[str, Any]:
-    """Return by which measures attention to tokens is a no-op, in the mean over layers and in single ones."""
-    always, never = split_measures(facts)
-    return {
-        "always": always,
-        "never": never,
-        "networks": list_networks(facts),
-        "measures": BESIDE_RAW,
-        "attending": {group: list_attending(facts, group) for group in SHOWN},
-        "count_answers": partial(count_answers, facts),
-        "layers": {measure: count_layers(facts, measure) for measure in BESIDE_RAW if measure != "gradient"},
-        "equal_layers": find_equal_layers(facts),
-        "answers": to_grid(answer_frame(facts)),
-    }
+def select_whole(facts: HeadFacts, label: str, treebank: str) -> dict[str, xr.Dataset]:
+    """Return the accuracies of each trained probe on all words of a treebank."""
+    runs = facts.trees(label, treebank)
+    return {name: runs[name].sel(relation=probe_numbers.ALL).isel(task=0) for name in PROBES[1:] if name in runs}
+
+
+def draw_verdicts(facts: HeadFacts) -> Figure:
+    """Draw the verdict on every claim of the paper for each model; where data sets differ it is undecided."""
+    rows: dict[str, dict[tuple[str, str], str]] = {}
+    for label in facts.models:
+        claims = [claim for topic in GRID for claim in facts.judged[label].get(topic, ())]
+        for judged in claims:
+            if judged.claim.where.get("group", "sep") == "sep":
+                cell = judged.verdict if judged.verdict in KINDS else UNDECIDED
+                rows.setdefault(judged.text.rstrip("."), {})["", label] = cell
+    kinds = [OPEN if kind == UNDECIDED else kind for kind in KINDS]
+    return verdict_grid(pd.DataFrame.from_dict(rows, "index").replace(UNDECIDED, OPEN), kinds)
 
 
 def draw_no_op(facts: HeadFacts) -> Figure:
@@ -93,34 +113,67 @@ def draw_no_op(facts: HeadFacts) -> Figure:
     return draw_no_ops(xr.concat(ratios, "task"))
 
 
-def draw_depth(facts: HeadFacts) -> Figure:
-    """Draw shares by layer: a row for each model, a column for each lens."""
-    rows: dict[str, dict[str, xr.Dataset]] = {}
-    for label, data in facts.surface.items():
-        lines = select_interval(data.isel(task=0, drop=True), "share_layer", 100).sel(target=list(DEPTH))
-        lines = lines.assign_coords(target=[TITLES[name] for name in DEPTH])
-        lenses = map(str, data["lens"].values)
-        rows[f"{label} (%)"] = {lens: lines.sel(lens=lens, drop=True).rename(target="lens") for lens in lenses}
-    return interval_facets(rows, x="layer", label="layer", lines=True)
+@theme.apply()
+def draw_heads(facts: HeadFacts) -> Figure:
+    """Draw a point for every head: its share of attention on each target, and its entropy, by layer."""
+    size = (theme.PAGE[0], 0.6 + 1.9 * len(facts.surface))
+    grid = new_grid(size, 3 * len(facts.surface), 3)
+    for panels, (label, data) in zip(grid.rows, facts.surface.items(), strict=True):
+        raw = data.isel(task=0).sel(lens="raw")
+        for panel, names in zip(panels, COLUMNS, strict=False):
+            shares = {TITLES[name]: 100 * raw["share"].sel(target=name) for name in names}
+            _draw_points(panel, shares)
+            panel.set_ylim(-4, 104)
+        _draw_points(panels[2], {"from all tokens": raw["entropy"], "from [CLS]": raw["cls_entropy"]})
+        panels[0].set_ylabel(label, fontsize=theme.text_size("note"))
+    grid.name_panels(["neighbors (%)", "special tokens (%)", "entropy (nats)"])
+    for panel, corner in zip(grid.rows[0], ("upper right", "upper right", "lower right"), strict=True):
+        panel.legend(fontsize=theme.text_size("small"), loc=corner, handletextpad=0.1, borderpad=0.2)
+    grid.figure.supxlabel("layer", fontsize=theme.text_size("note"), color=theme.quiet)
+    return grid.figure.figure
 
 
-def draw_entropy(facts: HeadFacts) -> Figure:
-    """Draw the entropy of all rows and of the row of [CLS] by layer, a row for each model."""
-    names = {"all tokens": "entropy_layer", "[CLS]": "cls_entropy_layer"}
-    rows = {}
-    for label, data in facts.surface.items():
-        one_task = data.isel(task=0, drop=True)
-        rows[f"{label} (nats)"] = {title: select_interval(one_task, name) for title, name in names.items()}
-    return interval_facets(rows, x="layer", label="layer", lines=True)
+def _draw_points(panel: Axes, values: Mapping[str, xr.DataArray]) -> None:
+    """Draw the values of all heads, `layer head`, those of different names beside each other."""
+    shifts = series.spread_series(len(values), 0.24)
+    for (name, table), style, shift in zip(values.items(), series.styles(values, "targets"), shifts, strict=True):
+        cells = table.transpose("layer", "head")
+        x = np.broadcast_to(cells["layer"].values[:, None] + shift, cells.shape)
+        look: dict[str, Any] = {"color": style.colour, "marker": style.mark, "markersize": 2.6, "linestyle": "none"}
+        panel.plot(x.ravel(), cells.values.ravel(), markeredgewidth=0, alpha=0.75, label=name, **look)
+    panel.xaxis.set_major_locator(MaxNLocator(integer=True))
+    series.style_axes(panel)
 
 
-def draw_clusters(facts: HeadFacts) -> Figure:
-    """Draw the heads of the deepest model in two dimensions."""
-    label = max(facts.clusters, key=lambda name: facts.clusters[name].sizes["layer"])
-    return draw(facts.clusters[label], "clusters:colour=layer")
+def draw_uas(facts: HeadFacts) -> Figure:
+    """Draw the UAS of the best head, of trained probes, and of their baselines: a panel for each treebank."""
+    panels = {}
+    for treebank in dict.fromkeys(bank for _, bank in facts.treebanks):
+        labels = [label for label, bank in facts.treebanks if bank == treebank]
+        values = np.moveaxis(100 * np.array([_list_uas(facts, label, treebank) for label in labels]), -1, 0)
+        named = zip(("value", "low", "high"), values, strict=True)  # end model predictor
+        coords = {"lens": labels, "predictor": list(PREDICTORS)}
+        panels[treebank] = xr.Dataset({name: (("lens", "predictor"), table) for name, table in named}, coords)
+    return interval_facets({"heads found (%)": panels}, x="predictor")
 
 
-PICTURES = {"no_op": draw_no_op, "depth": draw_depth, "entropy": draw_entropy, "clusters": draw_clusters}
+def _list_uas(facts: HeadFacts, label: str, treebank: str) -> list[tuple[float, ...]]:
+    """Return the UAS of PREDICTORS with their intervals."""
+    one = facts.trees(label, treebank)["dependency"].sel(task="dependency", relation=probe_numbers.ALL)
+    whole = select_whole(facts, label, treebank)
+    plain, words = (whole[name] for name in PROBES[1:])
+    pairs = ((one, "right_branching"), (one, "head"), (plain, "probe"), (words, "distances"), (words, "probe"))
+    return [_select_ends(data, predictor) for data, predictor in pairs]
+
+
+def _select_ends(data: xr.Dataset, predictor: str) -> tuple[float, ...]:
+    """Return the accuracy of a predictor with its interval; NaN where it was not measured."""
+    if predictor not in data["predictor"]:
+        return (np.nan,) * 3
+    return tuple(map(float, estimate(data, "accuracy").sel(predictor=predictor).ends))
+
+
+PICTURES = {"verdicts": draw_verdicts, "no_op": draw_no_op, "heads": draw_heads, "uas": draw_uas}
 
 
 def draw_pictures(facts: HeadFacts) -> dict[str, Figure]:

@@ -194,7 +194,8 @@ def tabulate_parsers() -> pd.DataFrame:
         row = {"model": model, "treebank": treebank, "probe": TRAINED[name], "n": whole["n"]}
         row |= {f"UAS{end}": whole[f"probe{end}"] for end in ("", "_low", "_high")}
         row["halves"] = format_halves(name, model, treebank)
-        row |= {other: whole[other] for other in ("fixed offset", "right branching", "random weights")}
+        row |= {other: whole[other] for other in ("fixed offset", "right branching")}
+        row |= {"distances": whole.get("distances"), "random weights": whole["random weights"]}
         row |= {attention: _score_lens(name, model, treebank, attention) for attention in _list_lenses("attention")}
         rows.append(row | {"control": control["probe"], "control, fixed offset": control["fixed offset"]})
     return pd.DataFrame(rows)

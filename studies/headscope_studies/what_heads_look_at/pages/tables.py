@@ -5,22 +5,38 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+import xarray as xr
 from matplotlib.figure import Figure
 
 from headscope.core.document import Document, Picture, Section
 from headscope.core.provenance import read_provenance
 from headscope.experiments.claims import HOLDS, MOOT, judge
 from headscope.experiments.pages.tables import to_grid
+from headscope.experiments.rendering.report import select_interval
 from headscope.experiments.rendering.sentences import describe_tests
-from headscope.experiments.template import fill_template, format_interval
+from headscope.experiments.template import fill_template, format_interval, join_lines
 from headscope.experiments.thresholds import threshold_table
+from headscope.plotting import heatmap, scales, theme
+from headscope.plotting.facets import interval_facets
+from headscope.plotting.panels import new_grid
 from headscope.reporting.markdown import to_markdown
 from headscope_studies.what_heads_look_at import paper, probe_numbers, report
-from headscope_studies.what_heads_look_at.pages.facts import STEM, HeadFacts, verdict_frame
+from headscope_studies.what_heads_look_at.no_op import GROUPS
+from headscope_studies.what_heads_look_at.pages.facts import (
+    BESIDE_RAW,
+    STEM,
+    HeadFacts,
+    answer_frame,
+    count_frame,
+    count_layers,
+    find_equal_layers,
+    verdict_frame,
+)
+from headscope_studies.what_heads_look_at.surface_tables import TITLES
 
 FOLDER = Path(__file__).parent
 
-DRAWN = ("layers", "behaviour")
+DRAWN = ("layers", "depth", "depth_special", "entropy", "clusters", "behaviour")
 """The figures of the study's report that are on this page."""
 
 
@@ -31,12 +47,24 @@ def page(facts: HeadFacts) -> bytes:
         judged=report.TEXTS["judged"],
         tests=describe_tests(facts.every),
         thresholds=to_grid(threshold_table(facts.every)),
+        parts=to_grid(count_frame(facts)),
+        surface=to_grid(verdict_frame(facts, "surface")),
         no_op=to_grid(verdict_frame(facts, "no-op").T.rename_axis("model")),
         probes=[to_grid(verdict_frame(facts, topic)) for topic in ("trees", "coreference", "syntax")],
         bodies=[to_markdown(_body(facts, label), _pictures(label), level=2) for label in facts.models],
         runs={label: read_provenance(data) for label, data in facts.surface.items()},
+        stem=STEM,
+        gradients={label: (read_provenance(data), data) for label, data in facts.gradients.items()},
+        examples={label: read_provenance(data) for label, data in facts.examples.items()},
+        answers=to_grid(answer_frame(facts)),
+        layers={measure: count_layers(facts, measure) for measure in BESIDE_RAW if measure != "gradient"},
+        equal_layers=find_equal_layers(facts),
+        relations=to_grid(relation_frame(facts)),
+        variants=to_grid(variant_frame(facts)),
+        uas=to_grid(uas_frame(facts)),
+        clusters={label: data.sel(lens="raw") for label, data in facts.clusters.items()},
     )
-    return text.encode()
+    return join_lines(text).encode()
 
 
 def _body(facts: HeadFacts, label: str) -> Document:
@@ -57,7 +85,8 @@ def _pictures(label: str) -> dict[str, str]:
 
 def draw_pictures(facts: HeadFacts) -> dict[str, Figure]:
     """Return the pictures of the page by file name."""
-    figures = {}
+    figures = {f"{STEM}{label}_gradients.svg": draw_gradients(data) for label, data in facts.gradients.items()}
+    figures |= {f"{STEM}{label}_examples.svg": draw_examples(data) for label, data in facts.examples.items()}
     for label in facts.models:
         names = _pictures(label)
         for part in [part for section in _body(facts, label).sections for part in section.parts]:
@@ -66,28 +95,29 @@ def draw_pictures(facts: HeadFacts) -> dict[str, Figure]:
     return figures
 
 
-def collect_probes(facts: HeadFacts) -> dict[str, Any]:
-    """Return what the main page says of syntax and coreference."""
-    runs = [run for data in facts.probes.values() for run in read_provenance(data)["runs"]]
-    antecedents = list_antecedents(facts)
-    equal = [row["data"] for row in antecedents if row["rules"] == row["head_match"] == row["nearest"]]
-    above = [row["data"] for row in antecedents if max(row["heads"].values()) > row["rules"]]
-    return {
-        "best_heads": list_best_heads(facts),
-        "better_relations": count_better(facts),
-        "variants": variant_frame(facts),
-        "to_grid": to_grid,
-        "trees": to_grid(verdict_frame(facts, "trees")),
-        "relations": to_grid(relation_frame(facts)),
-        "uas": to_grid(uas_frame(facts)),
-        "paper_uas": paper.UAS,
-        "fewest": min(runs, key=lambda run: run["documents"]),
-        "antecedents": antecedents,
-        "equal_baselines": equal,  # no words to match
-        "unbeaten": [row["data"] for row in antecedents if row["data"] not in (*equal, *above)],
-        "coreference": to_grid(verdict_frame(facts, "coreference")),
-        "paper_coreference": paper.table_of_coreference()["all"].to_dict(),
-    }
+def draw_gradients(data: xr.Dataset) -> Figure:
+    """Draw the mean gradient with respect to the attention to one token of each type, by layer."""
+    names = {"sep": GROUPS["sep"], "period_comma": GROUPS["period_comma"], "other_text": "other tokens"}
+    sizes = select_interval(data, "size_layer", 1e3).sel(type=list(names)).assign_coords(type=list(names.values()))
+    panels = {"masked language model": sizes.rename(type="lens")}
+    return interval_facets({"|∂L/∂α| × 10³": panels}, x="layer", label="layer", lines=True)
+
+
+@theme.apply()
+def draw_examples(data: xr.Dataset) -> Figure:
+    """Draw the maps of single heads on one input."""
+    pairs = zip(data["kind"].values.tolist(), data["name"].values.tolist(), strict=True)
+    names = [f"{name}: {TITLES.get(kind, kind)}" for kind, name in pairs]
+    scale = scales.weight_scale(data["weights"].values, signed=False)
+    across = 2
+    grid = new_grid((theme.PAGE[0], 3.6 * -(-len(names) // across)), len(names), across)
+    for panel, kind in zip(grid.panels, data["kind"].values, strict=True):
+        part = data.sel(kind=kind, drop=True)
+        heatmap.draw_cells(panel, part["weights"].values, scale)
+        heatmap.label_axes(panel, part, 0.12)
+    grid.name_panels(names)
+    grid.add_color_bar(scale, "weight")
+    return grid.figure.figure
 
 
 def relation_frame(facts: HeadFacts) -> pd.DataFrame:
@@ -114,7 +144,7 @@ def uas_frame(facts: HeadFacts) -> pd.DataFrame:
         for name, data in facts.trees(label, treebank).items():
             whole = data.sel(relation=probe_numbers.ALL)
             for task, predictor in product(map(str, whole["task"].values), map(str, whole["predictor"].values)):
-                own = predictor in ("head", "probe", "random_weights")
+                own = predictor in ("head", "probe", "distances", "random_weights")
                 if own or (name == "dependency" and task != "control"):
                     uas = format_interval(whole, "accuracy", ".1f", 100, task=task, predictor=predictor)
                     rows.setdefault(_title_uas(name, task, predictor), {})[f"{label}, {treebank}"] = uas
@@ -125,16 +155,9 @@ def uas_frame(facts: HeadFacts) -> pd.DataFrame:
 def _title_uas(name: str, task: str, predictor: str) -> str:
     own = "one head" if name == "dependency" else name
     titles = {"head": own, "probe": own, "random_weights": f"{own}, random weights"}
+    titles["distances"] = "words and distances" if name == "attention_and_words" else "distances"
     title = titles.get(predictor, predictor).replace("_", " ")
     return f"{title}, control" if task == "control" else title
-
-
-def list_best_heads(facts: HeadFacts) -> list[float]:
-    """Return the accuracy of the best head for all relations in percent, of every model and treebank."""
-    wholes = [
-        facts.trees(*pair)["dependency"].sel(task="dependency", relation=probe_numbers.ALL) for pair in facts.treebanks
-    ]
-    return [100 * float(whole["accuracy"].sel(predictor="head")) for whole in wholes]
 
 
 def count_better(facts: HeadFacts) -> list[tuple[str, str, int, int]]:

@@ -1,5 +1,7 @@
 """The pages of the docs on what heads look at are generated from result files only."""
 
+import re
+
 import pytest
 import xarray as xr
 
@@ -81,7 +83,49 @@ def test_runs_are_joined_into_stamped_files(joined):
 
 
 def test_the_page_answers_in_words_and_numbers_with_four_figures(facts, maker):
-    check_page(maker, facts, "Is it a no-op?", "tiny (2 layers × 4 heads)", "## Syntax", "## Coreference", words=2500)
+    check_page(
+        maker,
+        facts,
+        "| attention on special tokens | ",
+        "## Is attention to [SEP] a no-op?",
+        "**Attention adds ",
+        "of the antecedents in Winogender",
+        words=900,
+    )
+
+
+def test_the_page_on_committed_results_is_short_and_has_every_number(maker):
+    text = maker.page(maker.read_facts()).decode()
+    assert len(text.split()) < 1000
+    assert "nan" not in text
+    assert "–" not in text  # a number that is not known
+
+
+def test_sentences_of_the_page_without_numbers_hold_for_the_committed_results(maker):
+    facts = maker.read_facts()
+    always, never = split_measures(facts)
+    assert (always, sorted(never)) == (["gradient"], sorted(set(BESIDE_RAW) - {"gradient"}))  # by the others it counts
+    for label, data in facts.surface.items():
+        assert float(data["special_share_high"].sel(lens="raw").item()) < 0.5, label
+    for data in facts.coreference.values():  # the baselines of GAP and Winogender are right equally often
+        accuracy = data["accuracy"].sel(lens="raw", kind="all", predictor=["rules", "head_match", "nearest"])
+        apart = accuracy.max("predictor") - accuracy.min("predictor")
+        assert (apart.isel(task=0) < 1e-3).values.tolist() == [False, False, True, True]
+    assert len({total for *_, total in maker.tables.count_better(facts)}) == 1  # relations of every treebank
+    for pair in facts.treebanks:
+        plain = maker.select_whole(facts, *pair)["attention"]["accuracy"].sel(predictor="probe")
+        words = maker.select_whole(facts, *pair)["attention_and_words"]["accuracy"].sel(predictor="distances")
+        assert float(words) > float(plain)  # words and distances do as well as all heads without words, or better
+        whole = maker.select_whole(facts, *pair)["attention_and_words"]
+        assert float(whole["accuracy_low"].sel(predictor="probe")) > float(whole["accuracy"].sel(predictor="distances"))
+
+
+def test_layers_are_counted_from_0_on_every_page_of_the_study(maker):
+    text = maker.page(maker.read_facts()).decode() + maker.tables.page(maker.read_facts()).decode()
+    assert "layers 6 to 10" not in text.lower()
+    heads = [int(layer) for layer in re.findall(r"\bL(\d+)H\d+\b", text)]
+    assert min(heads) == 0
+    assert max(heads) < 12
 
 
 def test_the_tables_have_every_verdict_and_only_drawn_figures(facts, maker):
@@ -111,7 +155,7 @@ def test_single_layers_that_say_otherwise_are_counted(facts, maker):
                     less += attended and float(cell["ratio_layer_high"].sel(measure="norm")) < 1
     attending, counts = count_layers(facts, "norm")
     assert (attending, counts.total()) == (more, less)
-    assert f", {less} of {more} by norm" in maker.page(facts).decode()
+    assert f", {less} of {more} by norm" in maker.tables.page(facts).decode()
 
 
 def test_every_measure_is_on_one_side_of_the_headline():
