@@ -1,0 +1,112 @@
+"""Measure effective attention with padding whose positions are distinct, as in BERT, and with a model's own.
+
+MPNet and RoBERTa give all padding one position, so that its rows of V are nearly equal; BERT gives every token of
+padding its own. Run over a random sample of each task with pretrained weights:
+
+    python runs/pad_positions.py --data GLUE --model all-mpnet-base-v2 --limit 100 --work WORK --out pad_positions.nc
+"""
+
+import argparse
+import warnings
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+import headscope as hs
+from headscope.core.example import Example, sample_examples
+from headscope.core.provenance import stamp
+from headscope.experiments import summary
+from headscope.experiments.summary import average, summarise_by
+from headscope.measuring.plan import count_tokens
+from headscope.results.hashes import fingerprint_examples
+from headscope_studies.effective_attention.measure import LENSES
+from headscope_studies.effective_attention.runs.effective_attention import ORDER
+
+STATISTICS = ("relative_change", "sink", "special_tokens:reduce=max,roles=cls+sep,source=others")
+PADDED = ("padded", "paper")  # the attentions that padding takes part in
+WIDTH = 128  # to which the published code pads and truncates
+BATCH_SIZE = 8  # the paper's; the published code has one rank for each batch
+
+
+def measure_task(model: hs.Model, examples: list[Example], folder: Path) -> xr.Dataset:
+    """Return each quantity with the model's own positions of padding, and with distinct ones."""
+    shared: dict[str, Any] = {"max_length": WIDTH, "pad_to": WIDTH, "rows": True, "batch_size": BATCH_SIZE}
+    shared |= {"statistics": list(STATISTICS), "resume": True, "progress": False}
+    parts = []
+    for positions, names in (("model", list(LENSES)), ("distinct", ["raw", *PADDED])):
+        lenses = [LENSES[name] for name in names]
+        out = folder / f"{positions}.state"
+        rows = hs.measure(model, examples, lens=lenses, pad_positions=positions, out=out, **shared)
+        labels = names if positions == "model" else [name_distinct(name) for name in names]
+        parts.append(rows.isel(site=0).assign_coords(lens=labels).drop_attrs())
+    rows = xr.concat(parts, "lens").sel(example=[example.id for example in examples])
+    tokens, size = np.array(count_tokens(model, examples, WIDTH)), find_value_size(model, examples[0])
+    groups = {"all": tokens > 0, "at most d": tokens <= size, "more than d": tokens > size}
+    return summarise_by("length", groups, rows, summarise).assign(value_size=size)
+
+
+def name_distinct(name: str) -> str:
+    """Return the label of an attention with distinct positions of padding."""
+    return f"{name}, distinct"
+
+
+def find_value_size(model: hs.Model, example: Example) -> int:
+    """Return the number of value dimensions of a head."""
+    values = hs.capture(model, [example], keep=("values",), layers=0, max_length=WIDTH).values
+    assert values is not None
+    return int(values[0].shape[-1])
+
+
+def summarise(rows: xr.Dataset) -> xr.Dataset:
+    """Return the relative change of attention, the sink, [SEP] and [CLS]: means over inputs, and changes from raw."""
+    special = average(rows["special_tokens_rows"].sel(source="others"), "layer", "head")
+    quantities = {
+        "distance": average(rows["relative_change_rows"], "layer", "head"),
+        "sink": average(average(rows["sink_rows"], "head", "kind"), "layer"),
+        **{role: special.sel(role=role).drop_vars(("role", "source"), errors="ignore") for role in ("sep", "cls")},
+    }
+    parts = [summary.summarise(name, table, baseline="raw") for name, table in quantities.items()]
+    return xr.merge(parts)
+
+
+def run(options: argparse.Namespace) -> None:
+    """Measure one model on a sample of every task."""
+    warnings.simplefilter("ignore", hs.DataWarning)  # texts over 128 tokens are truncated, as published
+    model = hs.load(options.model, device="cpu", dtype="float32")
+    read = partial(sample_examples, limit=options.limit, seed=0)
+    examples = {task: read(hs.read(f"glue:{task}:dev@{options.data}")) for task in ORDER}
+    results = []
+    for task, texts in examples.items():
+        folder = options.work / task
+        folder.mkdir(parents=True, exist_ok=True)
+        results.append(measure_task(model, texts, folder).expand_dims(task=[task]))
+    data = stamp(
+        xr.concat(results, "task"),
+        command=f"effective_attention/runs/pad_positions.py --limit {options.limit} over dev of five GLUE tasks",
+        model=Path(options.model).name,
+        weights_hash=model.weights_hash,
+        data=fingerprint_examples(each for texts in examples.values() for each in texts),
+        n=sum(map(len, examples.values())),
+        lens=list(LENSES.values()),
+        max_length=WIDTH,
+        pad_positions=["model", "distinct"],
+    )
+    hs.save(data, options.out, overwrite=True)
+
+
+def main() -> None:
+    """Read the command line and run."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, required=True, help="the folder of GLUE")
+    parser.add_argument("--model", required=True, help="a hub id or a folder")
+    parser.add_argument("--limit", type=int, help="number of inputs of each task, a random sample")
+    parser.add_argument("--work", type=Path, required=True, help="where a stopped run is resumed from")
+    parser.add_argument("--out", type=Path, required=True)
+    run(parser.parse_args())
+
+
+if __name__ == "__main__":
+    main()
