@@ -37,7 +37,7 @@ def _claim_share(text: str, pattern: str, direction: Any) -> Claim:
     column = list(LETTERS).index(pattern)
     theirs = {task: f"{raw[column]} → {effective[column]} %" for task, (raw, effective) in SHARES.items()}
     where = {"pattern": pattern}
-    return Claim(text, "share", where, direction, threshold=SHARE, theirs=theirs, percent=True, **THEIRS)
+    return Claim(text, "counted", where, direction, threshold=SHARE, theirs=theirs, percent=True, **THEIRS)
 
 
 def _claim_raw(text: str, pattern: str, bounds: tuple[float, float]) -> Claim:

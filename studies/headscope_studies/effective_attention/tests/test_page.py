@@ -126,7 +126,7 @@ def test_the_note_and_the_objections_have_their_numbers(facts):
 def test_counts_of_pairs_and_changes_follow_from_the_numbers(facts):
     """The same results, but as if effective attention were attention, and so all that paper shows were padding."""
     numbers = facts.measured["tiny"].copy(deep=True)
-    for name in ("sink_mean", "weight", "type_weight", "share", "dispersion"):
+    for name in ("sink_mean", "weight", "type_weight", "counted", "dispersion"):
         for end in ("", "_low", "_high"):
             numbers[f"{name}_change{end}"] = numbers[f"{name}_change{end}"] * 0
     lost = numbers["sink_mean"].sel(lens="raw", drop=True)
