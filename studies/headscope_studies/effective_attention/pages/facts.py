@@ -16,7 +16,7 @@ from headscope.experiments.judging import count_tests, judge_all
 from headscope.experiments.pages.facts import StudyFacts, rank_claims
 from headscope.experiments.rendering.report import list_scores
 from headscope.experiments.rendering.sentences import compare_verdicts, list_ranges
-from headscope.experiments.seeds import combine_seeds
+from headscope.experiments.seeds import COLLAPSED, combine_seeds, mark_collapsed
 from headscope.experiments.summary import list_tasks, relative_changes
 from headscope.experiments.thresholds import count_scaled
 from headscope.reporting.frames import ENDS
@@ -212,7 +212,9 @@ class Facts(StudyFacts):
         data = self.measured[label]
         variables = [variable for variable in data if str(variable).startswith(name)]
         weights = data[variables].sel({"role": "tuned", "length": length, **where})
-        relative = 100 * combine_seeds(relative_changes(weights, name))
+        changes = 100 * relative_changes(weights, name)
+        left_out = {COLLAPSED: data[COLLAPSED]} if COLLAPSED in data else {}
+        relative = combine_seeds(changes.assign(left_out)).drop_vars(left_out)
         names = {
             f"{name}_relative{end}": end_name for end, end_name in zip(ENDS, ("value", "low", "high"), strict=True)
         }
@@ -329,7 +331,7 @@ def read_facts(folder: Path = RESULTS) -> Facts:
     paths = [path for path in sorted(folder.glob(f"{STEM}*.nc")) if not path.stem.endswith(OTHERS)]
     paths.sort(key=lambda path: ("mpnet" in path.stem, path.stem))
     shape = folder / f"{STEM}{SHAPE}_times.nc"
-    models = {path.stem.removeprefix(STEM): open_result(path) for path in paths}
+    models = {path.stem.removeprefix(STEM): mark_collapsed(open_result(path)) for path in paths}
     maps = {label: folder / f"{STEM}{label}_maps.nc" for label in models}
     tokens = {label: open_result(path)["key_token"].values for label, path in maps.items() if path.is_file()}
     ends = {label: (str(row[0]), str(row[-1])) for label, row in tokens.items()}
