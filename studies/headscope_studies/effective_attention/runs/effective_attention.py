@@ -87,7 +87,7 @@ COMMAND = "effective_attention/runs/effective_attention.py over GLUE, one run fo
 
 def measure_one(chosen: argparse.Namespace) -> None:
     """Tune one model for one task with one seed, and study it."""
-    study, run, label = _plan(chosen, chosen.seed)
+    study, run, label = plan_run(chosen, chosen.seed)
     run.steps.begin(run.facts({"classifier": CLASSIFIER}))
     shared = _base_file(chosen, run, label)
     numbers = run.steps.keep("numbers", lambda: _tune_and_measure(run, shared), discard="*.state")
@@ -112,12 +112,14 @@ def _tune_and_measure(run: TaskRun, shared: Path) -> xr.Dataset:
 
 def measure_before(chosen: argparse.Namespace) -> None:
     """Measure one model before tuning on one task."""
-    _, run, label = _plan(chosen, 0, "base")
+    _, run, label = plan_run(chosen, 0, "base")
     run.steps.begin(run.facts({"classifier": CLASSIFIER}))
     write_npz(measure_base(run, CLASSIFIER), _base_file(chosen, run, label))
 
 
-def _plan(chosen: argparse.Namespace, seed: int, folder: str | None = None) -> tuple[EffectiveAttention, TaskRun, str]:
+def plan_run(
+    chosen: argparse.Namespace, seed: int, folder: str | None = None
+) -> tuple[EffectiveAttention, TaskRun, str]:
     """Return the study, what it does for one task with one seed, and the name of the model."""
     warnings.simplefilter("ignore", hs.DataWarning)  # texts over 128 tokens are cut, as published; Table 1 counts them
     label = Path(chosen.model or "all-MiniLM-L6-v2").name
@@ -209,7 +211,7 @@ def check(chosen: argparse.Namespace) -> None:
     """
     with tempfile.TemporaryDirectory() as folder:
         chosen.work = Path(folder)
-        _, run, label = _plan(chosen, 0, "base")
+        _, run, label = plan_run(chosen, 0, "base")
         stored = hs.open_result(chosen.results / f"effective_attention_{label}.nc")
         stored = stored.sel(task=run.task.name, role="base").isel(seed=0)
         again = measure_base(run, CLASSIFIER).drop_vars(COUNTS)
@@ -229,7 +231,7 @@ def check(chosen: argparse.Namespace) -> None:
 
 def retune(chosen: argparse.Namespace) -> None:
     """Tune one model again as a stored run did, and print what is the same and how far the numbers are apart."""
-    _, run, label = _plan(chosen, chosen.seed)
+    _, run, label = plan_run(chosen, chosen.seed)
     stored = hs.open_result(chosen.results / f"effective_attention_{label}.nc")
     stored = stored.sel(task=run.task.name, seed=chosen.seed, role="tuned", length="all")
     run.steps.begin(run.facts({"retune": True}))

@@ -16,7 +16,7 @@ def retune(folder, monkeypatch, capsys, stored):
         run = study.plan_task(task, hs.load(place() / "base", device="cpu"), folder, 1, seed=seed, device="cpu")
         return study, run, "tiny"
 
-    monkeypatch.setattr(effective_attention, "_plan", plan)
+    monkeypatch.setattr(effective_attention, "plan_run", plan)
     hs.save(stored.expand_dims(seed=[0], axis=1), folder / "effective_attention_tiny.nc")
     effective_attention.retune(argparse.Namespace(seed=0, results=folder))
     return capsys.readouterr().out
