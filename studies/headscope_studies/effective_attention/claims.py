@@ -1,6 +1,7 @@
 """The claims of Sun & Marasović (2021), §3 and appendix B, and of two papers before it, with their thresholds."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -11,7 +12,6 @@ from headscope.core.estimate import estimate
 from headscope.experiments import judging
 from headscope.experiments.claims import Claim, JudgedClaim, Threshold
 from headscope.experiments.rendering.layers import name_least
-from headscope.experiments.seeds import mark_collapsed
 from headscope.experiments.summary import pool_ratios
 from headscope_studies.effective_attention.paper import LETTERS, SECONDS, SHAPE, SHARES
 
@@ -38,8 +38,8 @@ SKEWNESS = 2.0
 
 MEANS: dict[str, Any] = {"fewest": FEWEST, "skewness": SKEWNESS}
 COLLAPSE_RULE = (
-    "a seed is left out of a task where its tuned model is right no more often than the most common label is (set on "
-    "2026-11-19, when scores were known and verdicts under the rule were not)"
+    "a seed is left out of a task where its tuned model is right no more often than the most common label (set on "
+    "2026-11-19, with scores known, before verdicts were)"
 )
 BOTH: dict[str, Any] = {"exact": ("effective",), "published": ("paper",), "contrast": "padding", **MEANS}
 THEIRS: dict[str, Any] = {"source": "sun2021", **BOTH}
@@ -49,7 +49,7 @@ def _claim_share(text: str, pattern: str, direction: Any) -> Claim:
     column = list(LETTERS).index(pattern)
     theirs = {task: f"{raw[column]} → {effective[column]} %" for task, (raw, effective) in SHARES.items()}
     where = {"pattern": pattern}
-    return Claim(text, "counted", where, direction, threshold=SHARE, theirs=theirs, percent=True, **THEIRS)
+    return Claim(text, COUNTED, where, direction, threshold=SHARE, theirs=theirs, percent=True, **THEIRS)
 
 
 def _claim_raw(text: str, pattern: str, bounds: tuple[float, float]) -> Claim:
@@ -95,6 +95,14 @@ def _cannot_lose(task: xr.Dataset) -> str:
     """Where [SEP] is not shown to lead, it has no rank to lose."""
     leads = float(estimate(task, "sep_margin").sel(lens="raw").ends[1]) > 0
     return find_twins(task) or ("" if leads else f"{_format_ranks(task)} with raw attention")
+
+
+COUNTED = "counted"  # the variable of shares that claims on patterns are judged by
+
+
+def judge_corrected_shares() -> tuple[Claim, ...]:
+    """Return the claims, those on patterns by shares that are corrected for the errors of the classifier."""
+    return tuple(replace(claim, quantity="share") if claim.quantity == COUNTED else claim for claim in CLAIMS)
 
 
 PATTERNS = (
@@ -190,17 +198,24 @@ def judge_claims(numbers: xr.Dataset, times: xr.Dataset | None = None, several: 
 
 
 def judge_models(
-    models: Mapping[str, xr.Dataset], times: xr.Dataset | None = None, *, several: str = "max", shape: Any = SHAPE
+    models: Mapping[str, xr.Dataset],
+    times: xr.Dataset | None = None,
+    *,
+    several: str = "max",
+    shape: Any = SHAPE,
+    claims: Sequence[Claim] = CLAIMS,
+    corrected: bool = True,
 ) -> dict[str, list[JudgedClaim]]:
-    """Judge every claim on the tuned models, corrected for all verdicts, and that on time as if it were a model.
+    """Judge claims on the tuned models, corrected for all verdicts, and that on time as if it were a model.
 
-    Seeds that collapsed are left out.
+    With `corrected` false each interval stands alone.
     """
-    chosen = judging.replace_where(CLAIMS, several=several)
-    tuned = {label: mark_collapsed(numbers.sel(role="tuned", length="all")) for label, numbers in models.items()}
-    groups = {label: (chosen, numbers) for label, numbers in tuned.items()}
+    chosen = judging.replace_where(claims, several=several)
+    groups = {label: (chosen, numbers.sel(role="tuned", length="all")) for label, numbers in models.items()}
     if times is not None:
         unfair = "" if shape == SHAPE else "the model has not BERT-base's shape"
         unfair = unfair if times.attrs["device"] == "cpu" else "the released code cannot run on a GPU"
         groups["time"] = ([TIME], pool_ratios(times).assign(unfair=unfair))
-    return judging.judge_together(groups)
+    if corrected:
+        return judging.judge_together(groups)
+    return {label: judging.judge_all(every, numbers, tests=1) for label, (every, numbers) in groups.items()}

@@ -47,7 +47,7 @@ def measure_task(model: hs.Model, examples: list[Example], folder: Path, width: 
         labels = names if positions == "model" else [name_distinct(name) for name in names]
         parts.append(rows.isel(site=0).assign_coords(lens=labels).drop_attrs())
     rows = xr.concat(parts, "lens").sel(example=[example.id for example in examples])
-    tokens, size = np.array(count_tokens(model, examples, width)), find_value_size(model, examples[0])
+    tokens, size = np.array(count_tokens(model, examples, width)), find_value_size(model, examples[0], width)
     groups = {"all": tokens > 0, "at most d": tokens <= size, "more than d": tokens > size}
     return summarise_by("length", groups, rows, summarise).assign(value_size=size)
 
@@ -57,9 +57,9 @@ def name_distinct(name: str) -> str:
     return f"{name}, distinct"
 
 
-def find_value_size(model: hs.Model, example: Example) -> int:
+def find_value_size(model: hs.Model, example: Example, width: int) -> int:
     """Return the number of value dimensions of a head."""
-    values = hs.capture(model, [example], keep=("values",), layers=0, max_length=WIDTH).values
+    values = hs.capture(model, [example], keep=("values",), layers=0, max_length=width).values
     assert values is not None
     return int(values[0].shape[-1])
 
