@@ -40,7 +40,7 @@ def _combine(numbers: xr.Dataset, name: str) -> xr.DataArray:
         stem, _, end = name.rpartition("_")
         known = all(f"{stem}{suffix}" in numbers for suffix in ENDS)
         reduction = {"low": "min", "high": "max"}.get(end, "mean") if known else "max" if name in LARGEST else "mean"
-        combined = getattr(values.where(~left_out), reduction)("seed", skipna=True, keep_attrs=True)
+        combined: xr.DataArray = getattr(values.where(~left_out), reduction)("seed", skipna=True, keep_attrs=True)
         complete = (values.notnull() | left_out).all("seed") | (name in LARGEST)
         return combined.where(complete).transpose(*(dim for dim in values.dims if dim != "seed"))
     first = values.isel(seed=0, drop=True)

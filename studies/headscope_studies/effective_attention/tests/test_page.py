@@ -132,7 +132,7 @@ def test_counts_of_pairs_and_changes_follow_from_the_numbers(facts):
         for end in ("", "_low", "_high"):
             numbers[f"{name}_change{end}"] = numbers[f"{name}_change{end}"] * 0
     lost = numbers["sink_mean"].sel(lens="raw", drop=True)
-    numbers["n"] = 20 * numbers["n"]  # enough to be judged
+    numbers["n"] = 100 * numbers["n"]  # enough to be judged
     for end in ("", "_low", "_high"):
         numbers[f"sink_mean{end}"] = numbers["sink_mean"]
         numbers[f"sink_mean_change{end}"] = -0.9 * lost.where(numbers["lens"] == "paper", 0)
@@ -189,7 +189,7 @@ def test_the_release_differs_after_the_first_layer_only():
 def test_choices_are_counted_by_what_is_unclear():
     facts = read_facts()
     counts = facts.choice_counts
-    assert (counts.sum(1) == facts.tests).all()  # one choice changes verdicts, and not what applies
+    assert (counts.sum(axis=1) == facts.tests).all()  # one choice changes verdicts, and not what applies
     assert counts.iloc[0][[f"undecided: {reason}" for reason in UNCLEAR]].sum() == facts.counts[UNDECIDED]
     assert counts.loc["the first seed alone", "undecided: seeds differ"] == 0
     assert counts.loc["no correction for many verdicts"].iloc[:4].sum() > counts.iloc[0].iloc[:4].sum()
@@ -198,7 +198,7 @@ def test_choices_are_counted_by_what_is_unclear():
 
 def test_verdicts_that_depend_on_the_seed_are_counted(facts):
     numbers = facts.measured["tiny"].copy(deep=True)
-    numbers["n"] = 20 * numbers["n"]  # enough to be judged
+    numbers["n"] = 100 * numbers["n"]  # enough to be judged
     for end in ("", "_low", "_high"):
         numbers[f"sink_mean{end}"] = numbers["sink_mean"]
         change = numbers[f"sink_mean_change{end}"]
