@@ -175,12 +175,6 @@ class Facts(StudyFacts):
         return {label: data.sel(role="tuned", length="at most d") for label, data in self.models.items()}
 
     @property
-    def undecided(self) -> dict[str, int]:
-        """How many verdicts are undecided, by what is unclear."""
-        counts = self.choice_counts.iloc[0]
-        return {reason: int(counts[f"undecided: {reason}"]) for reason in UNCLEAR}
-
-    @property
     def collapsed(self) -> list[tuple[str, str, int]]:
         """The seeds that are left out: model, task, and seed."""
         return [
