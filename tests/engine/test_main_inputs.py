@@ -250,7 +250,7 @@ def test_what_is_no_sound_is_an_error(hears, source, sentence):
 def test_options_of_texts_with_sounds_are_an_error(hears):
     with pytest.raises(InputError, match=r"A sound goes in whole and alone: leave out pair.*decoder_input_ids"):
         capture(hears["whisper"], sound(), "What was said.")
-    with pytest.raises(InputError, match="A sound goes in whole: leave out max_length and pad_to"):
+    with pytest.raises(InputError, match="A sound goes in whole: leave out max_length, pad_to and pad_positions"):
         stream(hears["whisper"], [sound()], pad_to=9)
 
 

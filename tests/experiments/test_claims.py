@@ -16,6 +16,7 @@ from headscope.experiments.claims import (
     Threshold,
     answer,
     decide,
+    explain_undecided,
     format_interval,
     judge,
     list_verdict_names,
@@ -248,3 +249,19 @@ def test_verdicts_are_counted_in_words():
 def test_tasks_that_agree_have_one_verdict(verdicts, overall):
     tasks = tuple(TaskVerdict("task", verdict, "") for verdict in verdicts)
     assert JudgedClaim(CLAIM, tasks).verdict == overall
+
+
+@pytest.mark.parametrize(
+    ("exact", "published", "why"),
+    [
+        ([Interval(-0.1, -0.2, 0.0)] * 2, [Interval(-0.3, -0.4, -0.2)] * 2, "exact unclear"),
+        ([Interval(-0.3, -0.4, -0.2), Interval(0.0, -0.01, 0.01)], [Interval(-0.3, -0.4, -0.2)] * 2, "seeds differ"),
+        ([Interval(-0.3, -0.4, -0.2), Interval(-0.1, -0.2, 0.0)], [Interval(-0.3, -0.4, -0.2)] * 2, "seeds differ"),
+        ([Interval(0.0, -0.01, 0.01)] * 2, [Interval(-0.1, -0.2, 0.0)] * 2, "published unclear"),
+        ([], [], "exact unclear"),  # too few inputs
+    ],
+)
+def test_what_is_undecided_says_what_is_unclear(exact, published, why):
+    task = TaskVerdict("RTE", "undecided", "", (tuple(exact),) * bool(exact), (tuple(published),) * bool(exact))
+    assert explain_undecided(CLAIM, task) == why
+    assert explain_undecided(CLAIM, replace(task, verdict="holds")) == ""

@@ -11,7 +11,7 @@ from headscope.core.errors import InputError
 from headscope.experiments.answers import Interval
 from headscope.experiments.claims import Claim, Threshold, answer_seeds, read_intervals, scale_thresholds
 from headscope.experiments.judging import judge_all
-from headscope.experiments.seeds import combine_seeds, describe_seeds, join_seeds
+from headscope.experiments.seeds import combine_seeds, describe_seeds, join_seeds, mark_collapsed
 from headscope.uncertainty.corrections import simultaneous_factor
 
 CLAIM = Claim("It falls.", "x", threshold=Threshold("change", 0.1, "", "a tenth", "2026-11-16"), exact=("effective",))
@@ -201,3 +201,28 @@ def test_a_widened_interval_of_a_correlation_ends_at_one():
     assert (interval.value, interval.low, interval.high) == pytest.approx((1.0, 0.4, 1.2))
     (free,) = read_intervals(replace(claim, limits=CLAIM.limits), task, "raw", factor=2.0)
     assert free.high == pytest.approx(1.6)
+
+
+def test_seeds_that_did_not_learn_are_left_out_of_verdicts_and_means():
+    made = numbers(-0.3, -0.2, 0.4).assign(score=(("task", "seed"), [[0.7, 0.6, 0.5]]), majority=0.5)
+    marked = mark_collapsed(made)
+    assert marked["collapsed"].values.tolist() == [[False, False, True]]
+    ((verdict,),) = (claim.tasks for claim in judge_all([CLAIM], marked))
+    assert (verdict.verdict, len(verdict.intervals[0])) == ("holds", 2)
+    one, two = combine_seeds(marked), combine_seeds(numbers(-0.3, -0.2))
+    for name in ("x_change", "x_change_low", "x_change_high"):
+        assert one[name].values.tolist() == two[name].values.tolist()
+    assert one["collapsed"].values.tolist() == [1]
+    ((verdict,),) = (claim.tasks for claim in judge_all([CLAIM], made))
+    assert verdict.verdict == "undecided"
+
+
+def test_what_is_missing_in_a_seed_that_learned_is_missing():
+    made = numbers(-0.3, float("nan"), 0.4).assign(score=(("task", "seed"), [[0.7, 0.6, 0.5]]), majority=0.5)
+    assert combine_seeds(mark_collapsed(made))["x_change"].isnull().values[0, 1]
+
+
+def test_a_task_that_no_seed_learned_keeps_all_of_them():
+    made = numbers(-0.3, -0.2).assign(score=(("task", "seed"), [[0.5, 0.4]]), majority=0.5)
+    assert not mark_collapsed(made)["collapsed"].any()
+    assert "collapsed" not in mark_collapsed(numbers(-0.3, -0.2))  # scores of regression have no most common label

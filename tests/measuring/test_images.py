@@ -134,7 +134,7 @@ def test_what_is_no_image_is_refused_before_anything_runs(folder):
         entropies([folder / "0.png", 3])
     with pytest.raises(InputError, match="The model reads images, but example '0' is a text. Give paths of images"):
         entropies(hs.read(["the cat"]))
-    with pytest.raises(InputError, match="A picture goes in whole: leave out max_length and pad_to"):
+    with pytest.raises(InputError, match="A picture goes in whole: leave out max_length, pad_to and pad_positions"):
         entropies(folder, max_length=8)
     (folder / "empty").mkdir()
     with pytest.raises(InputError, match="There is no picture in the folder .*empty. Known endings: .bmp .gif"):

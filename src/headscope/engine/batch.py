@@ -140,13 +140,19 @@ def read_inputs(model: Model, data: Any) -> list[Example]:
 
 
 def make_batches(
-    model: Model, examples: Sequence[Example], size: int, *, max_length: int | None = None, pad_to: int | None = None
+    model: Model,
+    examples: Sequence[Example],
+    size: int,
+    *,
+    max_length: int | None = None,
+    pad_to: int | None = None,
+    pad_positions: str = "model",
 ) -> Iterator[Inputs]:
     """Tokenize all examples at once, so that truncation is reported once, and split them into batches."""
     if reads_images(model) or reads_sounds(model):
-        if max_length is not None or pad_to is not None:
+        if max_length is not None or pad_to is not None or pad_positions != "model":
             what = "picture" if reads_images(model) else "sound"
-            raise InputError(f"A {what} goes in whole: leave out max_length and pad_to.")
+            raise InputError(f"A {what} goes in whole: leave out max_length, pad_to and pad_positions.")
         make = _make_image_batches if reads_images(model) else _make_sound_batches
         return make(model, read_inputs(model, examples), size)
     check_main_input(model)
@@ -166,10 +172,36 @@ def make_batches(
             if targets is not None:
                 target_tensors, target = pad_sequences(targets[rows], fill, device=model.device)
                 tensors |= {f"decoder_{name}": tensor for name, tensor in target_tensors.items()}
+            if pad_positions != "model":
+                tensors |= {"position_ids": number_positions(model, tensors["input_ids"], pad_positions)}
             arguments = forward_arguments(model, tensors, drop_unknown=True)
             yield Inputs(arguments, tuple(examples[rows]), source, target)
 
     return batches()
+
+
+def number_positions(model: Model, ids: Int[Tensor, "batch token"], pad_positions: str) -> Int[Tensor, "batch token"]:
+    """Return the position of each token, also of padding, which stands on the right.
+
+    Models that count positions from the padding index (RoBERTa, MPNet) give all padding one position. Those of other
+    tokens stay as they are, and so do the outputs on them.
+    """
+    if pad_positions != "distinct":
+        raise InputError(f"pad_positions={pad_positions!r} is none of model, distinct.")
+    if "position_ids" not in forward_parameters(model.network) or model.network.config.is_encoder_decoder:
+        raise InputError(
+            f"pad_positions='distinct' gives each token of padding its position, but {type(model.network).__name__} "
+            "takes no position_ids. Leave it out."
+        )
+    batch, width = ids.shape
+    positions = _count_positions(model)
+    if positions is not None and width > positions:
+        raise InputError(
+            f"pad_positions='distinct' needs {width} positions, but {model.spec} has {positions}. Give "
+            f"pad_to={positions} or less."
+        )
+    first = model.family.unused_positions
+    return torch.arange(first, first + width, device=ids.device).expand(batch, width)
 
 
 def _make_image_batches(model: Model, examples: Sequence[Example], size: int) -> Iterator[Inputs]:

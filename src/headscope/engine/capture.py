@@ -103,7 +103,7 @@ def stream(options: StreamOptions) -> Iterator[Trace]:
 def _read_request(model: Model, options: RecordOptions) -> tuple[Request, dict[str, Any]]:
     """Return what is recorded, and the sizes of the texts."""
     request = make_request(model, options.site, options.layers, options.heads, options.keep, KEEPABLE, options.target)
-    return request, {"max_length": options.max_length, "pad_to": options.pad_to}
+    return request, {name: getattr(options, name) for name in ("max_length", "pad_to", "pad_positions")}
 
 
 def by_layer(
@@ -150,9 +150,11 @@ def by_layer(
     return map_layers(model, inputs, request, check_and_see)
 
 
-def prepare_inputs(model: Model, text: Any, pair: Any, *, max_length: int | None, pad_to: int | None) -> Inputs:
+def prepare_inputs(
+    model: Model, text: Any, pair: Any, *, max_length: int | None, pad_to: int | None, pad_positions: str = "model"
+) -> Inputs:
     """Return one batch from the texts, the images or the tokenized batch that a user passes."""
-    has_options = pair is not None or max_length is not None or pad_to is not None
+    has_options = pair is not None or max_length is not None or pad_to is not None or pad_positions != "model"
     if isinstance(text, Mapping) and not (reads_sounds(model) and is_sound(text)):
         if has_options:
             raise InputError("A tokenized batch goes in as it is: leave out pair, max_length and pad_to.")
@@ -170,7 +172,8 @@ def prepare_inputs(model: Model, text: Any, pair: Any, *, max_length: int | None
         return inputs_from_tensors(model, *process_sounds(model, text))
     check_is_text(model, text)
     examples = read_texts(text, pair)
-    (inputs,) = make_batches(model, examples, len(examples), max_length=max_length, pad_to=pad_to)
+    sizes: dict[str, Any] = {"max_length": max_length, "pad_to": pad_to, "pad_positions": pad_positions}
+    (inputs,) = make_batches(model, examples, len(examples), **sizes)
     return inputs
 
 

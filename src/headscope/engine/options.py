@@ -11,6 +11,7 @@ from headscope.core.options import (
     LAYERS,
     MAX_LENGTH,
     MODEL,
+    PAD_POSITIONS,
     PAD_TO,
     PROGRESS,
     SITE,
@@ -55,6 +56,7 @@ class RecordOptions:
     target: str | Any = option(None, TARGET)
     max_length: int | None = option(None, MAX_LENGTH)
     pad_to: int | None = option(None, PAD_TO)
+    pad_positions: str = option("model", PAD_POSITIONS)
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from headscope.experiments.answers import (
     unanimous,
     within,
 )
-from headscope.experiments.seeds import combine_seeds
+from headscope.experiments.seeds import combine_seeds, keep_seeds
 from headscope.experiments.summary import list_tasks, relative_changes
 from headscope.uncertainty.corrections import simultaneous_factor
 
@@ -31,6 +31,9 @@ CHANGES = ("falls", "rises", "same")
 
 HOLDS, REFUTED, NOT_REPRODUCED = "holds", "refuted by exactness", "not reproduced"
 UNDECIDED, MOOT = "undecided", "does not apply"
+UNCLEAR = ("exact unclear", "published unclear", "seeds differ")
+"""Why a claim is undecided."""
+
 EXCEPTED = "the paper excepts this task"
 CODE = "the paper's code"
 FEWEST = 20
@@ -66,7 +69,7 @@ class Claim:
     apply to the tasks `but_on`, which the paper excepts. `applies` returns why a claim cannot be judged on a task, or
     nothing; `figures` returns numbers that explain the verdict. It is undecided on fewer than `fewest` inputs. The
     quantity cannot lie outside `limits`, such as −1 and 1 for a correlation, and nor do widened intervals of it. A
-    `p_value` is shown without an interval: it has none.
+    `p_value` is shown without an interval: it has none. Widened intervals allow for inputs of this `skewness`.
     """
 
     text: str
@@ -88,6 +91,7 @@ class Claim:
     figures: Callable[[xr.Dataset], str] | None = None
     source: str = ""  # whose claim it is: the key of a reference
     fewest: int = FEWEST
+    skewness: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -141,9 +145,12 @@ Task = tuple[xr.Dataset, xr.Dataset]
 
 
 def split_tasks(numbers: xr.Dataset) -> list[Task]:
-    """Return the numbers of each task, once for all claims: to select them takes longer than to judge them."""
+    """Return the numbers of each task, once for all claims: to select them takes longer than to judge them.
+
+    Seeds that are marked as collapsed are left out.
+    """
     combined = combine_seeds(numbers)
-    return [(numbers.sel(task=task), combined.sel(task=task)) for task in list_tasks(numbers)]
+    return [(keep_seeds(numbers.sel(task=task)), combined.sel(task=task)) for task in list_tasks(numbers)]
 
 
 def judge(claim: Claim, numbers: xr.Dataset, tests: int = 1) -> JudgedClaim:
@@ -201,6 +208,20 @@ def decide(exact: Answer, published: Answer, contrast: str) -> str:
         return name_without(contrast) if published == "no" else HOLDS
     verdicts: dict[str, str] = {"yes": name_refuted(contrast), "no": NOT_REPRODUCED}
     return verdicts.get(published, UNDECIDED) if exact == "no" else UNDECIDED
+
+
+def explain_undecided(claim: Claim, task: TaskVerdict) -> str:
+    """Return why a claim is undecided, one of UNCLEAR; of other verdicts nothing.
+
+    The seeds differ where their exact answers do; the paper's code is unclear where all seeds deny the claim exactly.
+    """
+    if task.verdict != UNDECIDED:
+        return ""
+    if not task.intervals:
+        return UNCLEAR[0]
+    seeds = zip(*task.intervals, strict=True)
+    exact = {all_yes([answer(claim, interval) for interval in seed]) for seed in seeds}
+    return UNCLEAR[2] if len(exact) > 1 else UNCLEAR[0] if exact == {"unclear"} else UNCLEAR[1]
 
 
 def name_without(contrast: str) -> str:
@@ -285,7 +306,8 @@ def format_figures(claim: Claim, task: xr.Dataset, verdict: TaskVerdict) -> str:
 
 
 def _judge_task(claim: Claim, seeds: xr.Dataset, task: xr.Dataset, tests: int) -> TaskVerdict:
-    factor, lenses = simultaneous_factor(max(tests, 1), count_units(task)), (claim.exact or (None,), claim.published)
+    factor = simultaneous_factor(max(tests, 1), count_units(task), skewness=claim.skewness)
+    lenses = (claim.exact or (None,), claim.published)
     exact, published = (tuple(read_intervals(claim, seeds, lens, factor) for lens in group) for group in lenses)
     verdict = _decide_task(claim, TaskVerdict(str(task["task"].values), UNDECIDED, "", exact, published, factor))
     return replace(verdict, figures=format_figures(claim, task, verdict))

@@ -7,7 +7,30 @@ import xarray as xr
 
 from headscope.core.errors import InputError
 from headscope.core.prose import join_words
+from headscope.results.seeds import COLLAPSED
 from headscope.results.seeds import combine_seeds as combine_seeds
+
+ROUNDING = 1e-6  # of scores in single precision
+
+
+def mark_collapsed(numbers: xr.Dataset) -> xr.Dataset:
+    """Return numbers that say which seeds collapsed: verdicts, means and intervals leave these out.
+
+    A seed collapsed if its tuned model is right no more often than the most common label. A task keeps its seeds where
+    all of them did, and where scores are no shares of right answers.
+    """
+    if "seed" not in numbers.dims or not {"score", "majority"} <= set(numbers):
+        return numbers
+    score = numbers["score"].sel(lens="raw", drop=True) if "lens" in numbers["score"].dims else numbers["score"]
+    collapsed = score <= numbers["majority"] + ROUNDING
+    return numbers.assign({COLLAPSED: collapsed & ~collapsed.all("seed")})
+
+
+def keep_seeds(numbers: xr.Dataset) -> xr.Dataset:
+    """Return the numbers of one task without the seeds that are marked as collapsed."""
+    if COLLAPSED not in numbers or "seed" not in numbers.dims:
+        return numbers
+    return numbers.isel(seed=~numbers[COLLAPSED].values)
 
 
 def join_seeds(runs: Sequence[xr.Dataset]) -> xr.Dataset:

@@ -11,6 +11,7 @@ import xarray as xr
 from headscope.core.estimate import interval_names, name_ends, with_interval
 from headscope.uncertainty.bootstrap import bootstrap_means, percentile_interval
 from headscope.uncertainty.intervals import Array, mean_interval, relative_margin
+from headscope.uncertainty.order import smallest_interval
 
 SAME = 1e-3
 """Effective attention equals attention if they differ by at most this fraction of its norm."""
@@ -107,15 +108,37 @@ def summarise_similarity(rows: xr.Dataset) -> xr.Dataset:
     last two layers changed most. It is NaN where there are no other layers.
     """
     similarity = rows["similarity_rows"].transpose("example", "lens", "layer", "head")
-    by_layer = similarity.mean("head")
+    by_layer = summarise("similarity_layer", similarity.mean("head"))
+    return by_layer.merge(compare_layers(by_layer, len(similarity))).assign(similarity=similarity.mean("example"))
 
-    def margin(means: Array) -> Array:
-        if means.shape[-1] <= 2:
-            return np.full(means.shape[:-1], np.nan)
-        return np.asarray(means[..., :-2].min(-1) - means[..., -2:].max(-1))
 
-    parts = [summarise("similarity_layer", by_layer), summarise_drawn("layer_margin", by_layer, margin)]
-    return xr.merge(parts).assign(similarity=similarity.mean("example"))
+def compare_layers(numbers: xr.Dataset, n: int) -> xr.Dataset:
+    """Return `layer_margin` from the mean similarity of each layer and its interval, over `n` inputs."""
+    value, low, high = (
+        numbers[name].transpose(..., "layer").astype(float) for name in interval_names("similarity_layer")
+    )
+    means, margins, dims = value.values, (high - low).values / 2, list(map(str, value.dims[:-1]))
+    if means.shape[-1] <= 2:
+        ends = (np.full(means.shape[:-1], np.nan),) * 3
+    else:
+        differences = means[..., :-2, None] - means[..., None, -2:]
+        reach = margins[..., :-2, None] + margins[..., None, -2:]  # at least that of inputs compared one by one
+        flat = (*means.shape[:-1], -1)
+        ends = smallest_interval(differences.reshape(flat), reach.reshape(flat), n)
+    return xr.Dataset(with_interval("layer_margin", dims, ends))
+
+
+def compare_types(numbers: xr.Dataset, n: int) -> xr.Dataset:
+    """Return `sep_margin` from the weight on each type and its interval, over `n` inputs."""
+    largest = numbers[interval_names("type_weight")].sel(size="signed", several="max", drop=True)
+    value, low, high = (largest[name].transpose(..., "type").astype(float) for name in largest)
+    means, margins, dims = value.values, (high - low).values / 2, list(map(str, value.dims[:-1]))
+    at = [str(name) for name in value["type"].values].index("sep")
+    others, theirs = np.delete(means, at, -1), np.delete(margins, at, -1)
+    differences = np.abs(means[..., [at]]) - np.abs(np.nan_to_num(others))  # a type that never occurs counts as 0
+    reach = margins[..., [at]] + np.where(np.isnan(others), 0, theirs)
+    ends = smallest_interval(differences, reach, n, rank=2)
+    return xr.Dataset(with_interval("sep_margin", dims, ends))
 
 
 def stack_sizes(rows: xr.Dataset, name: str) -> xr.DataArray:
@@ -146,14 +169,8 @@ def summarise_types(rows: xr.Dataset) -> xr.Dataset:
     types = stack_sizes(rows, "token_types")
     result = summarise("type_weight", average(types, "head").transpose(..., "size", "type", "several"), baseline="raw")
     largest = types.sel(size="signed", several="max").transpose("example", "lens", "head", "type")
-    sep_index = [str(name) for name in largest["type"].values].index("sep")
-
-    def margin(means: Array) -> Array:
-        others = np.sort(np.nan_to_num(np.abs(np.delete(means, sep_index, -1))), -1)
-        return np.asarray(np.abs(means[..., sep_index]) - others[..., -2])
-
     published = np.abs(mean_interval(largest.values)[0]).mean(1)
-    return result.merge(summarise_drawn("sep_margin", average(largest, "head"), margin)).assign(
+    return result.merge(compare_types(result, types.sizes["example"])).assign(
         published_type_weight=(("lens", "type"), published)
     )
 

@@ -89,7 +89,7 @@ def observe_batches(observer: Observer, batches: Iterable[tuple[Example, ...]]) 
 
 def make_inputs(observer: Observer, examples: tuple[Example, ...]) -> tuple[Inputs, Inputs | None]:
     """Return one batch for each of the two models, which must read the same tokens."""
-    sizes = {"max_length": observer.settings.max_length, "pad_to": observer.settings.pad_to}
+    sizes = {name: getattr(observer.settings, name) for name in ("max_length", "pad_to", "pad_positions")}
     models = [model for model in (observer.model, observer.against) if model is not None]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DataWarning)  # truncated texts were reported with the plan

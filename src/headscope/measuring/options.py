@@ -14,6 +14,7 @@ from headscope.core.options import (
     MAX_LENGTH,
     MODEL,
     OVERWRITE,
+    PAD_POSITIONS,
     PAD_TO,
     PROGRESS,
     SITE,
@@ -41,6 +42,7 @@ class MeasuredInputs(SampleOptions):
     heads: Sequence[int] | int | None = option(None, HEADS)
     max_length: int | None = option(None, MAX_LENGTH)
     pad_to: int | None = option(None, PAD_TO)
+    pad_positions: str = option("model", PAD_POSITIONS)
     batch_size: int | None = option(
         None, "Maximum number of examples per batch. Default: 4,096 tokens, 16,384 on a GPU."
     )

@@ -73,6 +73,7 @@ class MeasureSettings(MeasuredInputs):
             "statistics": list(map(to_spec, self.statistics)),
             **{name: getattr(self, name) for name in COMPARED},
             **({"target": self.target} if self.target is not None else {}),
+            **({"pad_positions": self.pad_positions} if self.pad_positions != "model" else {}),
             **({"code": code} if (code := self._own_code()) else {}),
             **{name: hash_file(path) for name, path in self.files.items() if path.is_file()},
         }

@@ -7,6 +7,9 @@ it counts q = Cᵀp. p is estimated from q by maximum likelihood.
 Intervals draw what was sampled: the heads and the texts of the counted maps, and the heads, or else the texts, of the
 labelled maps, whichever gives the wider interval. Weights of heads are exponential (the Bayesian bootstrap); without
 clusters the rows of C would be drawn from Dirichlet distributions.
+
+Two lenses have different C, so that maps which are the same through both would get different shares. `correct_parts`
+therefore corrects maps that equal raw's by raw's C, and only the others by that of their lens.
 """
 
 from collections.abc import Sequence
@@ -81,12 +84,8 @@ class Shares:
 
     def interval(self) -> tuple[Array, Array]:
         """Return the 95 % interval of the corrected shares."""
-        low, high = _widest(self.drawn)
+        low, high = widest_interval(self.drawn)
         return np.minimum(low, self.share), np.maximum(high, self.share)
-
-    def change(self, first: int) -> tuple[Array, Array, Array]:
-        """Return the difference of every row's corrected shares from those of one row, and its 95 % interval."""
-        return self.share - self.share[[first]], *_widest(self.drawn - self.drawn[:, :, [first]])
 
 
 def correct_shares(
@@ -111,6 +110,45 @@ def correct_shares(
     number = np.isfinite(heads[..., 0]).sum(0)[:, None]
     drawn_counts, drawn = (_add_unknown(table, number, random) for table in (drawn_counts, np.moveaxis(drawn, -1, 1)))
     return Shares(counted, drawn_counts, share, drawn)
+
+
+def correct_parts(
+    parts: Array,  # lens part prediction, in shares of all maps; the parts are those that equal raw's, and the others
+    covariance: Array,  # lens part prediction lens part prediction, of the mean over inputs
+    lenses: Sequence[str],
+    errors: Errors,
+    inputs: int,
+    *,
+    first: int = 0,  # the index of raw attention, all of whose maps are in the first part
+    seed: int = 0,
+) -> tuple[Array, Array]:
+    """Return true shares, lens class, and draws of them, by draw lens class; NaN where nothing was counted.
+
+    Heads are fixed; inputs and the errors of the classifier are drawn. Every draw has a further input of unknown
+    classes, the same through all lenses. A lens that changes no map has the shares and the draws of raw attention.
+    """
+    random = np.random.default_rng(seed)
+    rates, drawn_rates = draw_rates(errors, lenses, random)
+    counts = _draw_noise(parts[None], covariance, random)  # draw lens part prediction
+    counts /= counts.sum((2, 3), keepdims=True)
+    share = _mix(np.moveaxis(parts, -1, 0)[..., None], rates[..., None], first)[..., 0]
+    drawn = np.stack([_mix(np.moveaxis(counts, (0, -1), (-1, 0)), draw, first) for draw in drawn_rates])
+    drawn = np.moveaxis(drawn, -1, 1)  # by draw lens class
+    same = parts[:, 1].sum(-1) == 0
+    share[same], drawn[:, :, same] = share[[first]], drawn[:, :, [first]]
+    unknown = random.dirichlet(np.full(share.shape[-1], 1 / share.shape[-1]), size=(*drawn.shape[:2], 1))
+    return share, (inputs * drawn + unknown) / (inputs + 1)
+
+
+def _mix(parts: Array, rates: Array, first: int) -> Array:
+    """Return shares, lens class draw: of both parts, prediction lens part draw, each corrected by its rates."""
+    counted = np.moveaxis(parts, 0, 2)  # lens part prediction draw
+    sizes = counted.sum(2, keepdims=True)
+    tables = np.stack([np.broadcast_to(rates[[first]], rates.shape), rates])  # part lens class prediction draw
+    with np.errstate(invalid="ignore", divide="ignore"):
+        estimates = [estimate_shares(counted[:, part] / sizes[:, part], tables[part]) for part in range(2)]
+    weighted = [np.where(sizes[:, part] == 0, 0, sizes[:, part] * estimates[part]) for part in range(2)]
+    return np.asarray(weighted[0] + weighted[1])
 
 
 def _add_unknown(drawn: Array, heads: Column, random: np.random.Generator) -> Array:
@@ -146,14 +184,18 @@ def _sum_cells(errors: Errors, weights: Array, chosen: Column) -> Array:
 
 def _draw_counts(heads: Array, covariance: Array, random: np.random.Generator) -> Array:
     """Return draws of the mean over heads, draw row prediction: heads by their weights, texts by their covariance."""
-    means = _mean_heads(heads, random.standard_exponential((DRAWS, len(heads))))
+    drawn = _draw_noise(_mean_heads(heads, random.standard_exponential((DRAWS, len(heads)))), covariance, random)
+    return np.asarray(drawn / drawn.sum(-1, keepdims=True))
+
+
+def _draw_noise(means: Array, covariance: Array, random: np.random.Generator) -> Array:
+    """Return draws around means, draw …, by their covariance; what was never counted stays nearly 0."""
     size = means[0].size
     if not np.isfinite(covariance).all():
-        return np.full(means.shape, np.nan)
+        return np.full((DRAWS, *means.shape[1:]), np.nan)
     values, vectors = np.linalg.eigh(covariance.reshape(size, size))
     noise = random.standard_normal((DRAWS, size)) * np.sqrt(np.maximum(values, 0)) @ vectors.T
-    drawn = np.maximum(means + noise.reshape(means.shape), 1e-9)
-    return np.asarray(drawn / drawn.sum(-1, keepdims=True))
+    return np.asarray(np.maximum(means + noise.reshape(DRAWS, *means.shape[1:]), 1e-9))
 
 
 def _mean_heads(heads: Array, weights: Array) -> Array:
@@ -176,7 +218,7 @@ def estimate_shares(counted: Array, rates: Array) -> Array:
     return share
 
 
-def _widest(draws: Array) -> tuple[Array, Array]:
+def widest_interval(draws: Array) -> tuple[Array, Array]:
     """Return the interval from the lowest low to the highest high along the first axis."""
     low, high = percentile_interval(draws, axis=1)
     return low.min(0), high.max(0)

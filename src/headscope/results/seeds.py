@@ -8,6 +8,9 @@ import xarray as xr
 from headscope.core.errors import InputError
 from headscope.core.estimate import ENDS
 
+COLLAPSED = "collapsed"
+"""The variable that says which seeds of a task did not learn it."""
+
 LARGEST = ("output_change", "changed", "changed_margin")
 """The largest of all inputs, and so of all seeds: no mean is one."""
 
@@ -18,7 +21,7 @@ def combine_seeds(numbers: xr.Dataset) -> xr.Dataset:
     The ends of an interval are the least and the greatest of all seeds; of what is the largest of all inputs, the
     largest is taken. Ratios of combined numbers are not combined ratios: take them seed by seed, before this. Counts
     and texts must be the same for all seeds; hashes of different models are listed. Numbers without the dimension are
-    returned as they are.
+    returned as they are. Seeds that the variable `collapsed` marks are left out.
     """
     if "seed" not in numbers.dims:
         return numbers
@@ -30,16 +33,16 @@ def _combine(numbers: xr.Dataset, name: str) -> xr.DataArray:
     values = numbers[name]
     if "seed" not in values.dims:
         return values
+    if name == COLLAPSED:
+        return values.sum("seed")
     if np.issubdtype(values.dtype, np.floating):
+        left_out = numbers[COLLAPSED] if COLLAPSED in numbers else xr.zeros_like(values["seed"], bool)
         stem, _, end = name.rpartition("_")
         known = all(f"{stem}{suffix}" in numbers for suffix in ENDS)
-        if known and end == "low":
-            return values.min("seed", skipna=False)
-        if known and end == "high":
-            return values.max("seed", skipna=False)
-        if name in LARGEST:
-            return values.max("seed", keep_attrs=True)
-        return values.mean("seed", skipna=False, keep_attrs=True)
+        reduction = {"low": "min", "high": "max"}.get(end, "mean") if known else "max" if name in LARGEST else "mean"
+        combined: xr.DataArray = getattr(values.where(~left_out), reduction)("seed", skipna=True, keep_attrs=True)
+        complete = (values.notnull() | left_out).all("seed") | (name in LARGEST)
+        return combined.where(complete).transpose(*(dim for dim in values.dims if dim != "seed"))
     first = values.isel(seed=0, drop=True)
     if name.endswith("_hash"):
         return first.copy(data=_list_hashes(values))

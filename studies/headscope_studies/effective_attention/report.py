@@ -23,7 +23,7 @@ from headscope.experiments.one_head import show_head
 from headscope.experiments.rendering import report, sentences
 from headscope.experiments.rendering.layers import draw_by_layer, name_layers
 from headscope.experiments.rendering.report import paragraphs, sample_inputs, sample_maps
-from headscope.experiments.seeds import combine_seeds
+from headscope.experiments.seeds import combine_seeds, mark_collapsed
 from headscope.experiments.summary import count_inputs, list_tasks
 from headscope.experiments.template import fill_template, join_lines
 from headscope.patterns import NAMES
@@ -99,13 +99,19 @@ def fill_text(name: str, /, **values: Any) -> str:
     return join_lines(fill_template(TEXTS[name], **values)).strip()
 
 
-JUDGED = fill_text("judged", share=claims.SHARE.text, weight=claims.WEIGHT.text)
+JUDGED = fill_text(
+    "judged",
+    share=claims.SHARE.text,
+    weight=claims.WEIGHT.text,
+    fewest=claims.FEWEST,
+    collapse_rule=claims.COLLAPSE_RULE,
+)
 SAME = "All of this attention reaches the output: effective attention is the same."
 
 
 def document(results: Results) -> Document:
     """Return the report on the results of the study."""
-    measured, times = results["numbers"], results.get("times")
+    measured, times = mark_collapsed(results["numbers"]), results.get("times")
     numbers = combine_seeds(measured)
     judged, tasks = judge_claims(measured, times), list_tasks(numbers)
     versions = {"max": judged} | {other: judge_claims(measured, times, other) for other in claims.SEVERAL[1:]}

@@ -2,33 +2,43 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import xarray as xr
 
 from headscope.core.document import Document
-from headscope.experiments.claims import MOOT, REFUTED, Claim, JudgedClaim, TaskVerdict
+from headscope.experiments.claims import (
+    MOOT,
+    REFUTED,
+    UNCLEAR,
+    UNDECIDED,
+    Claim,
+    JudgedClaim,
+    TaskVerdict,
+    explain_undecided,
+)
 from headscope.experiments.judging import count_tests, judge_all
-from headscope.experiments.pages.facts import StudyFacts, rank_claims
+from headscope.experiments.pages.facts import StudyFacts
 from headscope.experiments.rendering.report import list_scores
 from headscope.experiments.rendering.sentences import compare_verdicts, list_ranges
-from headscope.experiments.seeds import combine_seeds
+from headscope.experiments.seeds import combine_seeds, mark_collapsed
 from headscope.experiments.summary import list_tasks, relative_changes
-from headscope.experiments.thresholds import count_scaled
+from headscope.patterns.shares import draw_rates, estimate_shares, read_errors
 from headscope.reporting.frames import ENDS
+from headscope.results.seeds import COLLAPSED
 from headscope.results.store import open_result
 from headscope_studies.effective_attention import paper, report
 from headscope_studies.effective_attention.claims import (
     CLAIMS,
-    EARLIER,
     LOSES,
-    PATTERNS,
     SEVERAL,
     find_twins,
+    judge_corrected_shares,
     judge_models,
 )
 
@@ -38,7 +48,6 @@ STEM = "effective_attention_"
 SHAPE = "bert-base-shape_cpu"
 BIN = 8  # tokens of a range of `distance_by_tokens`
 OTHERS = ("_times", "_maps")
-DISPERSED = EARLIER[0]
 SINKS = {"cls": "[CLS]", "sep": "[SEP]", "special": "another special token", "word": "a word"}
 SIGNED = {"size": "signed", "several": "max"}
 
@@ -56,13 +65,9 @@ class PairCount:
 
 @dataclass(frozen=True)
 class Facts(StudyFacts):
-    """The numbers of every model as they were measured, and times of BERT-base's shape where there are some.
-
-    `ends` are the first and the last token of an input of each model.
-    """
+    """The numbers of every model as they were measured, and times of BERT-base's shape where there are some."""
 
     times: xr.Dataset | None = None
-    ends: Mapping[str, tuple[str, str]] = field(default_factory=dict)
 
     stem = STEM
     claims = CLAIMS
@@ -101,18 +106,6 @@ class Facts(StudyFacts):
         return sizes
 
     @property
-    def reduced(self) -> list[tuple[int, int, str]]:
-        """The number of inputs studied, that of all, and the task, where not all of dev was studied."""
-        studied, whole = self.first["n"].sel(length="all"), self.first["whole_dev"]
-        counts = [(int(studied.sel(task=task)), int(whole.sel(task=task)), task) for task in self.tasks]
-        return [row for row in counts if row[0] < row[1]]
-
-    @property
-    def renamed(self) -> list[tuple[str, str, str]]:
-        """What [CLS] and [SEP] are called, and the model, where it has other names for them."""
-        return [(*ends, label) for label, ends in self.ends.items() if ends != ("[CLS]", "[SEP]")]
-
-    @property
     def unlearned(self) -> dict[str, list[tuple[str, float, float, float, float]]]:
         """The scores of tasks that a model is not shown to have learned, by model."""
         scores = {label: list_scores(data, learned=False) for label, data in self.models.items()}
@@ -129,15 +122,87 @@ class Facts(StudyFacts):
             changed[several] = dict(sorted(counts.items(), key=lambda pair: (-pair[1], pair[0])))
         return changed
 
+    @cached_property
+    def choices(self) -> dict[str, list[JudgedClaim]]:
+        """The verdicts by choices that a reader might make otherwise, one at a time; the first are the study's."""
+        first = {
+            label: data.isel(seed=[0]).drop_vars(COLLAPSED, errors="ignore") for label, data in self.measured.items()
+        }
+        every = {label: data.drop_vars(COLLAPSED, errors="ignore") for label, data in self.measured.items()}
+        judged = {
+            "as judged here": self.judged_all,
+            "patterns corrected, not counted": judge_models(self.measured, self.times, claims=judge_corrected_shares()),
+            "no correction for many verdicts": judge_models(self.measured, self.times, corrected=False),
+            "the first seed alone": judge_models(first, self.times),
+            "seeds that collapsed, too": judge_models(every, self.times),
+            "the mean of several tokens": judge_models(self.measured, self.times, several="mean"),
+        }
+        return {name: [claim for claims in groups.values() for claim in claims] for name, groups in judged.items()}
+
+    @property
+    def choice_counts(self) -> pd.DataFrame:
+        """The number of each verdict by choice; undecided ones by what is unclear."""
+        rows = {
+            name: Counter(
+                f"undecided: {explain_undecided(claim.claim, task)}" if task.verdict == UNDECIDED else task.verdict
+                for claim in judged
+                for task in claim.tasks
+            )
+            for name, judged in self.choices.items()
+        }
+        kinds = [kind for kind in self.kinds if kind not in (UNDECIDED, MOOT)]
+        kinds += [f"undecided: {reason}" for reason in UNCLEAR]
+        return pd.DataFrame.from_dict(rows, "index").reindex(columns=kinds).fillna(0).astype(int)
+
+    @property
+    def null_gap(self) -> float:
+        """The largest change in points where raw's counts are corrected by raw's errors and by effective attention's.
+
+        The counts are those of inputs of at most d tokens, whose maps do not change.
+        """
+        rates, _ = draw_rates(read_errors("cnn"), ["raw", "effective"], np.random.default_rng(0))
+        gaps = []
+        for data in self.tuned_short.values():
+            for task in list_tasks(data):
+                counted = data["counted"].sel(task=task, lens="raw").values.astype(float)
+                both = estimate_shares(np.stack([counted, counted])[..., None], rates[..., None])[..., 0]
+                gaps.append(float(abs(both[1] - both[0]).max()))
+        return 100 * float(np.nanmax(gaps))
+
+    @property
+    def tuned_short(self) -> dict[str, xr.Dataset]:
+        """The numbers of every tuned model over inputs of at most d tokens."""
+        return {label: data.sel(role="tuned", length="at most d") for label, data in self.models.items()}
+
+    @property
+    def collapsed(self) -> list[tuple[str, str, int]]:
+        """The seeds that are left out: model, task, and seed."""
+        return [
+            (label, task, int(seed))
+            for label, data in self.measured.items()
+            if COLLAPSED in data
+            for task in list_tasks(data)
+            for seed in data["seed"].values[data[COLLAPSED].sel(task=task).values]
+        ]
+
+    def typical(self, name: str, lens: str, length: str = "all", **where: str) -> float:
+        """Return the median over pairs of the change of a weight, in per cent of the raw one."""
+        return float(np.median(self.change(name, lens, length, **where)))
+
+    def typical_distance(self, lens: str, *, short: bool) -> float:
+        """Return the median relative change of attention over ranges of lengths, of at most d tokens or of more."""
+        return float(np.median(self.distances(lens, short=short)))
+
+    def count_short(self, size: int) -> tuple[int, int]:
+        """Return how many inputs have at most so many tokens, and of how many."""
+        rows = self.count_longer(size)
+        total = sum(row[1] for row in rows)
+        return total - sum(row[0] for row in rows), total
+
     @property
     def weight_verdicts(self) -> int:
         """The number of verdicts on weights of types that may have several tokens."""
         return self.pairs * sum("several" in claim.where for claim in CLAIMS)
-
-    @property
-    def pattern_verdicts(self) -> list[str]:
-        """All verdicts on patterns."""
-        return [task.verdict for claim in PATTERNS for task in self.cells(claim).values()]
 
     @property
     def time(self) -> JudgedClaim:
@@ -145,20 +210,9 @@ class Facts(StudyFacts):
         (claim,) = self.judged_all["time"]
         return claim
 
-    @property
-    def holding(self) -> list[tuple[str, int, int]]:
-        """The claims that hold for most pairs, but the one that random values show too."""
-        ranked = rank_claims(self, *self.exact, least=0.5)
-        return [row for row in ranked if row[0] != DISPERSED.text.rstrip(".")]
-
     def count_pairs(self, claim: Claim, *kinds: str) -> PairCount:
         """Return for how many of the pairs that a claim applies to it has one of these verdicts."""
         return count_pairs(self.cells(claim), *kinds)
-
-    def count_losses(self, name: str) -> PairCount:
-        """Return for how many pairs a token loses weight exactly, corrected as the verdicts are."""
-        (cells,) = self.judge_length([LOSES[name]], "all", self.tests)
-        return count_pairs(cells, *self.exact)
 
     @cached_property
     def losses_by_size(self) -> tuple[dict[str, PairCount], dict[str, PairCount]]:
@@ -189,11 +243,6 @@ class Facts(StudyFacts):
             for at in range(len(claims))
         ]
 
-    def count_scaled(self, factor: float) -> dict[str, int]:
-        """Return the number of each verdict if all thresholds are scaled, of those that occur."""
-        counts = count_scaled(self.every, factor)
-        return {kind: counts[kind] for kind in self.kinds if kind != MOOT and counts[kind]}
-
     def change(self, name: str, lens: str, length: str = "all", **where: str) -> Array:
         """Return the changes of a weight in per cent of the raw one, of all pairs with such inputs."""
         changes = [
@@ -212,20 +261,13 @@ class Facts(StudyFacts):
         data = self.measured[label]
         variables = [variable for variable in data if str(variable).startswith(name)]
         weights = data[variables].sel({"role": "tuned", "length": length, **where})
-        relative = 100 * combine_seeds(relative_changes(weights, name))
+        changes = 100 * relative_changes(weights, name)
+        left_out = {COLLAPSED: data[COLLAPSED]} if COLLAPSED in data else {}
+        relative = combine_seeds(changes.assign(left_out)).drop_vars(left_out)
         names = {
             f"{name}_relative{end}": end_name for end, end_name in zip(ENDS, ("value", "low", "high"), strict=True)
         }
         return relative.rename(names)
-
-    def published_change(self, token: str) -> list[float]:
-        """Return the changes of a weight in per cent from raw to paper, averaged as the published code does."""
-        changes: list[float] = []
-        for data in self.measured.values():
-            weights = data["published_weight"].sel(token=token, role="tuned", length="all")
-            ratio = weights.sel(lens="paper") / weights.sel(lens="raw")
-            changes += (100 * (ratio.mean(set(ratio.dims) - {"task"}) - 1)).values.tolist()
-        return changes
 
     def count_same_direction(self) -> tuple[int, int]:
         """Return how many weights on [SEP] and [CLS] change in the same direction by both averages, and of how many."""
@@ -329,11 +371,8 @@ def read_facts(folder: Path = RESULTS) -> Facts:
     paths = [path for path in sorted(folder.glob(f"{STEM}*.nc")) if not path.stem.endswith(OTHERS)]
     paths.sort(key=lambda path: ("mpnet" in path.stem, path.stem))
     shape = folder / f"{STEM}{SHAPE}_times.nc"
-    models = {path.stem.removeprefix(STEM): open_result(path) for path in paths}
-    maps = {label: folder / f"{STEM}{label}_maps.nc" for label in models}
-    tokens = {label: open_result(path)["key_token"].values for label, path in maps.items() if path.is_file()}
-    ends = {label: (str(row[0]), str(row[-1])) for label, row in tokens.items()}
-    return Facts(models, open_result(shape) if shape.is_file() else None, ends)
+    models = {path.stem.removeprefix(STEM): mark_collapsed(open_result(path)) for path in paths}
+    return Facts(models, open_result(shape) if shape.is_file() else None)
 
 
 def list_reports(folder: Path = RESULTS) -> list[tuple[str, Document]]:

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 
 from headscope.experiments.pages.generate import Generated
@@ -11,6 +12,7 @@ from headscope.experiments.template import fill_template, join_lines
 from headscope_studies.effective_attention import claims, paper
 from headscope_studies.effective_attention.pages.facts import SIGNED, Facts, read_facts, round_up
 from headscope_studies.effective_attention.pages.null_values import read_null_values
+from headscope_studies.effective_attention.pages.pad_positions import read_pad_positions, read_release
 from headscope_studies.effective_attention.report import fill_text
 
 FOLDER = Path(__file__).parent
@@ -38,6 +40,9 @@ def fill_page(name: str, facts: Facts, **values: object) -> bytes:
         paper=paper,
         signed=SIGNED,
         round_up=round_up,
+        median=np.median,
+        pads=read_pad_positions(),
+        release=read_release(),
         **values,
     )
     return join_lines(text).encode()

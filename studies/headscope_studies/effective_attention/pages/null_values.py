@@ -9,7 +9,6 @@ import xarray as xr
 
 from headscope.core.provenance import read_provenance
 from headscope.experiments.template import format_interval
-from headscope.reporting.frames import ENDS
 from headscope.results.store import open_result
 
 RESULT = Path(__file__).parents[1] / "results" / "null_values.nc"
@@ -20,7 +19,6 @@ TITLES = {
     "cls": "weight on [CLS]",
     "distance": "relative change of attention",
 }
-INTERVALS = ENDS[1:]
 
 
 @dataclass(frozen=True)
@@ -55,15 +53,6 @@ class NullValues:
         if name != "dispersion":
             change = 100 * change / abs(self.whole[name].sel(lens="raw"))
         return [float(value) for value in np.ravel(change.values)]
-
-    def find_further(self, name: str) -> xr.DataArray:
-        """Return for which pairs the model's values change a quantity further than random ones, in the same direction.
-
-        Both the change and its difference from that with random values have intervals without 0, on the same side.
-        """
-        low, high = (self.whole[f"{name}_change{end}"].sel(lens="effective", drop=True) for end in INTERVALS)
-        least, most = (self.whole[f"{name}_beyond{end}"] for end in INTERVALS)
-        return ((low > 0) & (least > 0)) | ((high < 0) & (most < 0))
 
     def count_inputs(self, task: str, length: str) -> list[int]:
         """Return the number of inputs of a task and a length, of every model."""

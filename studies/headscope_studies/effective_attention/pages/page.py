@@ -1,18 +1,23 @@
 """The pages docs/effective_attention.md and docs/tables.md with their pictures."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import xarray as xr
 from matplotlib.figure import Figure
 
+from headscope.experiments.claims import UNCLEAR
 from headscope.experiments.pages.generate import Generated, StudyPages, write_pictures
-from headscope.experiments.pages.tables import draw_scaled, draw_verdicts
+from headscope.experiments.pages.tables import draw_scaled, draw_verdicts, to_grid
+from headscope.plotting import canvas, series, theme
 from headscope.plotting.forest import forest
 from headscope.plotting.trends import trends
+from headscope.plotting.verdict_grid import find_looks
 from headscope_studies.effective_attention.claims import WEIGHT
 from headscope_studies.effective_attention.pages import note, tables
 from headscope_studies.effective_attention.pages.facts import SIGNED, STEM, Facts, list_reports, read_facts
+from headscope_studies.effective_attention.pages.pad_positions import read_pad_positions
 
 WEIGHTS = {
     "the sink, from all others": ("sink_mean", {}),
@@ -26,12 +31,15 @@ WEIGHTS = {
 }
 """What the forest plot shows: variables and selections by the titles of its panels."""
 
+SHADES = ("#ffffff", "#dcdcdc", "#b4b4b4")  # of undecided verdicts, by what is unclear
+LEAST_NAMED = 6  # verdicts of a bar whose number is written into it
 SINKS = {"cls": "[CLS]", "sep": "[SEP]", "special": "other special", "punctuation": "punctuation", "word": "word"}
 
 
 def page(facts: Facts) -> bytes:
     """Return the page."""
-    return note.fill_page("page.md", facts, pictures={name: f"pictures/{STEM}{name}.svg" for name in PICTURES})
+    pictures = {name: f"pictures/{STEM}{name}.svg" for name in PICTURES}
+    return note.fill_page("page.md", facts, pictures=pictures, pad_table=to_grid(read_pad_positions().table()))
 
 
 def draw_changes(facts: Facts, width: float = 6.9) -> Figure:
@@ -79,7 +87,33 @@ def draw_sinks(facts: Facts, width: float = 6.9) -> Figure:
     return trends(panels, x="layer", labels=labels, series_of={"raw": 0, "effective": 1}, shares=kinds, width=width)
 
 
-PICTURES = {"verdicts": draw_verdicts, "forest": draw_changes, "lengths": draw_lengths, "sinks": draw_sinks}
+@theme.apply()
+def draw_choices(facts: Facts, width: float = 6.9) -> Figure:
+    """Draw how many verdicts there are of each kind, a bar for each choice that a reader might make otherwise."""
+    counts = facts.choice_counts
+    counts = counts.loc[:, (counts > 0).any()]
+    looks = {kind: look[0] for kind, look in find_looks(facts.kinds).items()}
+    looks |= {f"undecided: {reason}": shade for reason, shade in zip(UNCLEAR, SHADES, strict=True)}
+    figure = canvas.new_figure((width, 0.9 + 0.3 * len(counts)))
+    panel, left = figure.subplots(), np.zeros(len(counts))
+    for kind in counts.columns:
+        values = counts[kind].to_numpy()
+        panel.barh(counts.index, values, left=left, color=looks[kind], edgecolor=theme.quiet, linewidth=0.4, label=kind)
+        for at, (start, value) in enumerate(zip(left, values, strict=True)):
+            if value >= LEAST_NAMED:
+                look: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": theme.text_size("small")}
+                panel.text(start + value / 2, at, str(value), color=theme.text_colour(looks[kind]), **look)
+        left += values
+    panel.invert_yaxis()
+    panel.set_xlim(0, left.max())
+    panel.set_xlabel("verdicts", fontsize=theme.text_size("note"))
+    series.style_axes(panel, "x")
+    columns = series.fit_legend(list(counts.columns), width)[0]
+    figure.legend(loc="outside lower center", ncols=columns, fontsize=theme.text_size("note"))
+    return figure
+
+
+PICTURES = {"verdicts": draw_verdicts, "lengths": draw_lengths, "forest": draw_changes, "choices": draw_choices}
 
 
 def draw_pictures(facts: Facts) -> dict[str, Figure]:
@@ -89,7 +123,7 @@ def draw_pictures(facts: Facts) -> dict[str, Figure]:
 
 def draw_table_pictures(facts: Facts) -> dict[str, Figure]:
     """Return the pictures of the page of all tables by file name."""
-    return draw_scaled(facts)
+    return {**draw_scaled(facts), f"{STEM}sinks.svg": draw_sinks(facts)}
 
 
 def write_page(docs: Path) -> Generated:  # noqa: ARG001

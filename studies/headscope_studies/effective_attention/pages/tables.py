@@ -3,7 +3,6 @@
 import pandas as pd
 import xarray as xr
 
-from headscope.experiments.claims import FEWEST
 from headscope.experiments.judging import count_tests, judge_all
 from headscope.experiments.pages.tables import (
     by_model,
@@ -21,7 +20,7 @@ from headscope.experiments.template import format_range
 from headscope.patterns import NAMES
 from headscope.reporting.frames import ENDS, TableColumn, to_frame
 from headscope_studies.effective_attention import paper, report
-from headscope_studies.effective_attention.claims import LOSES, SEVERAL
+from headscope_studies.effective_attention.claims import FEWEST, LOSES, SEVERAL
 from headscope_studies.effective_attention.norms import compare_norms
 from headscope_studies.effective_attention.pages import note
 from headscope_studies.effective_attention.pages.facts import Facts

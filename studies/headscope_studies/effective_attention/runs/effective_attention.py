@@ -10,6 +10,11 @@ default model, all-MiniLM-L6-v2, with `--model e5-small` and with `--model all-m
     python runs/effective_attention.py time --place GLUE --shape --device cpu --out FOUND
     python runs/effective_attention.py join FOUND --out results
     python runs/effective_attention.py check rte --place GLUE --limit 400    # against results
+    python runs/effective_attention.py retune rte --place GLUE --limit 400 --seed 1 --work WORK    # and this
+
+Tuned weights are not stored. `retune` derives those of one model, task and seed again, with the settings below and the
+seed's order of the training examples, and says how far its score and its main numbers are from the stored ones. On the
+same device and versions the weights are the same, and so is their hash; elsewhere rounding makes them differ.
 
 Without `--limit` all of dev is studied. How models are tuned is set below, and each result names it as `tuning`.
 
@@ -29,14 +34,16 @@ import numpy as np
 import xarray as xr
 
 import headscope as hs
+from headscope.core.estimate import interval_names
 from headscope.core.provenance import read_provenance, stamp
+from headscope.experiments import summary
 from headscope.experiments.pattern_shares import COUNTS, correct_patterns
 from headscope.experiments.runs import merge_facts, to_single
 from headscope.experiments.seeds import join_seeds
 from headscope.experiments.steps import print_progress
 from headscope.experiments.study import stamp_tasks
 from headscope.experiments.tasks import read_glue
-from headscope.experiments.tuned import TaskRun, check_runs
+from headscope.experiments.tuned import TaskRun, check_runs, ignore_truncation
 from headscope.results.hashes import fingerprint, fingerprint_examples
 from headscope.results.npz import read_npz, write_npz
 from headscope.version import __version__
@@ -50,6 +57,7 @@ from headscope_studies.effective_attention.measure import (
     time_model,
 )
 from headscope_studies.effective_attention.paper import KINDS
+from headscope_studies.effective_attention.scores import score_edits
 
 ORDER = ("RTE", "MRPC", "QNLI", "SST-2", "STS-B")
 CLASSIFIER = "cnn"
@@ -68,12 +76,18 @@ TUNING_BY_MODEL: dict[str, dict[str, Any]] = {"all-mpnet-base-v2": {"learning_ra
 SHARED = ("version", "weights_hash", "max_length", "classifier", "device", "dtype")
 """Facts that all runs of one model must have in common."""
 
+RECIPE = ("tuned_hash", "data_hash", "train", "tuning")
+"""Facts that decide the numbers of a tuned model, and that say whether two runs had the same."""
+
+RETUNED = ("sink", "entropy", "relative_change")
+"""What is measured again of a model that is tuned again."""
+
 COMMAND = "effective_attention/runs/effective_attention.py over GLUE, one run for each task and seed, joined"
 
 
 def measure_one(chosen: argparse.Namespace) -> None:
     """Tune one model for one task with one seed, and study it."""
-    study, run, label = _plan(chosen, chosen.seed)
+    study, run, label = plan_run(chosen, chosen.seed)
     run.steps.begin(run.facts({"classifier": CLASSIFIER}))
     shared = _base_file(chosen, run, label)
     numbers = run.steps.keep("numbers", lambda: _tune_and_measure(run, shared), discard="*.state")
@@ -98,12 +112,14 @@ def _tune_and_measure(run: TaskRun, shared: Path) -> xr.Dataset:
 
 def measure_before(chosen: argparse.Namespace) -> None:
     """Measure one model before tuning on one task."""
-    _, run, label = _plan(chosen, 0, "base")
+    _, run, label = plan_run(chosen, 0, "base")
     run.steps.begin(run.facts({"classifier": CLASSIFIER}))
     write_npz(measure_base(run, CLASSIFIER), _base_file(chosen, run, label))
 
 
-def _plan(chosen: argparse.Namespace, seed: int, folder: str | None = None) -> tuple[EffectiveAttention, TaskRun, str]:
+def plan_run(
+    chosen: argparse.Namespace, seed: int, folder: str | None = None
+) -> tuple[EffectiveAttention, TaskRun, str]:
     """Return the study, what it does for one task with one seed, and the name of the model."""
     warnings.simplefilter("ignore", hs.DataWarning)  # texts over 128 tokens are cut, as published; Table 1 counts them
     label = Path(chosen.model or "all-MiniLM-L6-v2").name
@@ -182,39 +198,76 @@ def _join_runs(runs: list[xr.Dataset]) -> xr.Dataset:
 
 
 def _correct(numbers: xr.Dataset) -> xr.Dataset:
-    """Correct the shares of patterns by the labels that there are now, and leave out the counts of every head."""
-    corrected = correct_patterns(numbers[list(COUNTS)], CLASSIFIER, LENSES)
-    return numbers.drop_dims(["other_lens", "other_pattern"]).drop_vars(COUNTS, errors="ignore").assign(corrected)
+    """Correct the shares of patterns by the labels that there are now."""
+    return numbers.assign(correct_patterns(numbers[list(COUNTS)], CLASSIFIER, LENSES))
 
 
 def check(chosen: argparse.Namespace) -> None:
     """Measure the base model on one task again, and compare with the stored numbers.
 
     On another type of device the classifier may assign a few maps to another class. Shares of patterns are therefore
-    judged only on the type of device that the stored numbers come from; elsewhere their largest difference is reported.
+    judged only on the type of device that the stored numbers come from, and where counts are stored; elsewhere their
+    largest difference is reported.
     """
     with tempfile.TemporaryDirectory() as folder:
         chosen.work = Path(folder)
-        _, run, label = _plan(chosen, 0, "base")
+        _, run, label = plan_run(chosen, 0, "base")
         stored = hs.open_result(chosen.results / f"effective_attention_{label}.nc")
         stored = stored.sel(task=run.task.name, role="base").isel(seed=0)
         again = measure_base(run, CLASSIFIER).drop_vars(COUNTS)
-        same_device = read_provenance(stored)["device"] == run.base.device.type
+        same = read_provenance(stored)["device"] == run.base.device.type and COUNTS[0] in stored
     failed = []
     for name in map(str, again.data_vars):
         ours, theirs = (data[name].transpose(*again[name].dims).values.astype(float) for data in (again, stored))
         assert (np.isnan(ours) == np.isnan(theirs)).all(), name
         difference = float(np.nanmax(np.abs(ours - theirs)))
-        judged = same_device or "pattern" not in again[name].dims
+        judged = same or "pattern" not in again[name].dims
         failed += [name] if judged and difference > TOLERANCE else []
-        limit = f"at most {TOLERANCE:g}" if judged else "not judged: stored on another type of device"
+        limit = f"at most {TOLERANCE:g}" if judged else "not judged: stored on another device, or without counts"
         print(f"{name:24} {difference:.1e}, {limit}")  # noqa: T201
     if failed:
         raise SystemExit(f"These differ from the stored numbers: {', '.join(failed)}.")
 
 
+def retune(chosen: argparse.Namespace) -> None:
+    """Tune one model again as a stored run did, and print what is the same and how far the numbers are apart."""
+    _, run, label = plan_run(chosen, chosen.seed)
+    stored = hs.open_result(chosen.results / f"effective_attention_{label}.nc")
+    stored = stored.sel(task=run.task.name, seed=chosen.seed, role="tuned", length="all")
+    run.steps.begin(run.facts({"retune": True}))
+    about = run.describe()
+    for name in RECIPE:
+        ours, theirs = (str(data[name].item()) for data in (about, stored))
+        print(f"{name:24} {'the same' if ours == theirs else f'{theirs} stored, {ours} now'}: {ours[:53]}")  # noqa: T201
+    for name, (ours, theirs) in compare_retuned(run, stored).items():
+        inside = "inside" if theirs[1] <= ours <= theirs[2] else "outside"
+        print(  # noqa: T201
+            f"{name:24} {ours:+.4f} now, {theirs[0]:+.4f} stored, {ours - theirs[0]:+.4f} apart, {inside} its interval"
+        )
+
+
+def compare_retuned(run: TaskRun, stored: xr.Dataset) -> dict[str, tuple[float, list[float]]]:
+    """Return numbers of the tuned model, and the stored ones with their intervals."""
+    with ignore_truncation():
+        score = score_edits(run.tuned, run.examples, {"raw": None}, max_length=run.max_length, pad_to=run.max_length)
+    rows = run.measure(run.tuned, "retuned", LENSES, RETUNED, pad_to=run.max_length)
+    again = xr.merge(
+        [summary.summarise_sink(rows), summary.summarise_dispersion(rows), summary.summarise_distance(rows)]
+    )
+    pairs = {"score": (float(score["score"].item()), _read_ends(stored.sel(lens="raw"), "score"))}
+    for name in ("sink_mean", "dispersion", "distance"):
+        for lens in ("raw", "effective", "paper") if name != "distance" else ("effective", "paper"):
+            ours = float(again[name].sel(lens=lens))
+            pairs[f"{name}, {lens}"] = (ours, _read_ends(stored.sel(lens=lens), name))
+    return pairs
+
+
+def _read_ends(numbers: xr.Dataset, name: str) -> list[float]:
+    return [float(numbers[end]) for end in interval_names(name)]
+
+
 def main() -> None:
-    """Run, time, join or check."""
+    """Run, time, join, check or tune again."""
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     verbs: Any = options.add_subparsers(required=True)
     running = verbs.add_parser("run", help="tune and study one model for one task with one seed")
@@ -228,17 +281,21 @@ def main() -> None:
     before = verbs.add_parser("base", help="measure one model before tuning on one task")
     before.set_defaults(what=measure_before)
     checking = verbs.add_parser("check", help="measure one model before tuning again, and compare")
-    checking.add_argument("--results", type=Path, default=Path(__file__).parents[1] / "results")
     checking.set_defaults(what=check)
-    for verb in (running, before, checking):
+    retuning = verbs.add_parser("retune", help="tune one model again for one task and seed, and compare")
+    retuning.add_argument("--seed", type=int, default=0, help="seed of fine-tuning")
+    retuning.set_defaults(what=retune)
+    for verb in (checking, retuning):
+        verb.add_argument("--results", type=Path, default=Path(__file__).parents[1] / "results")
+    for verb in (running, before, checking, retuning):
         verb.add_argument("task", choices=[task.lower().replace("-", "") for task in ORDER])
         verb.add_argument("--limit", type=int, help="number of inputs to study")
-    for verb in (running, before):
+    for verb in (running, before, retuning):
         verb.add_argument("--work", type=Path, required=True, help="where steps and tuned models are kept")
     timing = verbs.add_parser("time")
     timing.add_argument("--shape", action="store_true", help="a network of BERT-base's shape instead")
     timing.set_defaults(what=clock)
-    for verb in (running, before, checking, timing):
+    for verb in (running, before, checking, retuning, timing):
         verb.add_argument("--place", type=Path, required=True, help="the folder of GLUE")
         verb.add_argument("--model", help="a hub id or a folder; nothing: the default")
         verb.add_argument("--device", choices=("cpu", "cuda"))

@@ -37,7 +37,8 @@ def numbers(*, task="RTE", share=0.3, exact=0.0, paper=-0.2, margin=(0.1, -0.1, 
     two = np.repeat((share + change)[:, None], 2, 1)
     held = {
         **with_ends("share", ("lens", "pattern"), table, reach),
-        **with_ends("share_change", ("lens", "pattern"), table - share, reach),
+        **with_ends("counted", ("lens", "pattern"), table, reach),
+        **with_ends("counted_change", ("lens", "pattern"), table - share, reach),
         **with_ends("type_weight", ("lens", "type"), six, reach),
         **with_ends("type_weight_change", ("lens", "type"), six - six[:1], reach),
         **with_ends("weight", ("lens", "token"), two, reach),

@@ -26,20 +26,6 @@ def results(own, random, margin=0.01):
     return NullValues(stamp(xr.Dataset(variables, coords), **facts))
 
 
-@pytest.mark.parametrize(
-    ("own", "random", "further"),
-    [
-        ([-0.4, -0.1], [-0.2, -0.1], [True, False]),  # further; as far
-        ([0.4, 0.1], [0.2, 0.3], [True, False]),  # further; less far
-        ([0.1, -0.1], [-0.1, 0.1], [True, True]),  # the other way
-        ([0.005, -0.005], [-0.3, 0.3], [False, False]),  # no change with the model's values
-    ],
-)
-def test_going_further_needs_a_change_and_a_difference_on_the_same_side(own, random, further):
-    for name in NAMES[:4]:
-        assert results(own, random).find_further(name).values.ravel().tolist() == further
-
-
 def test_changes_are_in_nats_and_in_per_cent_of_the_raw_weight():
     null = results([-0.4, -0.1], [-0.2, 0.1])
     assert null.changes("dispersion", "effective") == pytest.approx([-0.4, -0.1])

@@ -10,15 +10,16 @@ import xarray as xr
 
 from headscope.core.document import Picture
 from headscope.core.errors import InputError
-from headscope.core.provenance import stamp
-from headscope.experiments.claims import REFUTED, TaskVerdict
+from headscope.core.provenance import read_provenance, stamp
+from headscope.experiments.claims import REFUTED, UNCLEAR, UNDECIDED, TaskVerdict
 from headscope.experiments.pages.facts import rank_claims
 from headscope.experiments.template import format_range
 from headscope.results.npz import write_npz
-from headscope_studies.effective_attention.claims import CLAIMS, SINK, SPREAD
+from headscope_studies.effective_attention.claims import GAINS, SINK, SPREAD
 from headscope_studies.effective_attention.pages import note, page
-from headscope_studies.effective_attention.pages.facts import DISPERSED, Facts, PairCount, count_pairs, read_facts
+from headscope_studies.effective_attention.pages.facts import Facts, PairCount, count_pairs, read_facts
 from headscope_studies.effective_attention.pages.null_values import read_null_values
+from headscope_studies.effective_attention.pages.pad_positions import read_pad_positions, read_release
 from headscope_studies.effective_attention.runs import effective_attention
 from tests.study_data import found
 from tests.study_pages import check_page, check_stamps, check_tables, join_runs
@@ -87,15 +88,15 @@ def test_runs_that_do_not_belong_together_are_not_joined(tmp_path, change, said)
 
 
 def test_the_page_answers_in_words_and_numbers_with_four_figures(facts, maker):
-    claims = len(CLAIMS)
     check_page(
         maker,
         facts,
-        f"Of {2 * claims + 1} verdicts, those on {claims} claims for 2 pairs of a model and a task and 1 on time, ",
-        "with tiny (d is 8 in tiny) on RTE and SST-2, 24 inputs for each model",
-        "Every model was fine-tuned with 2 seeds for each task, and a verdict needs the same answer from all of them.",
-        f"0 of {2 * claims + 1} verdicts differ between seeds",  # which are the same here
+        "**The paper said** that",
+        "**We find** that",
+        "**Believe** a picture",
+        "tiny were tuned with 2 seeds on RTE and SST-2, 24 inputs each.",
         "of the inputs have at most d tokens",
+        words=1000,
     )
 
 
@@ -109,6 +110,7 @@ def test_all_tables_are_on_a_page_of_their_own(facts, maker):
         "one thread of a CPU (seconds of CPU time), random weights",
         "It was tuned with 2 seeds for each task (1 epoch, batch 8, learning rate 2e-05)",
         "pictures/effective_attention_scaled_thresholds.svg",
+        "pictures/effective_attention_sinks.svg",
     )
     assert "**Reduced**" not in text  # all of dev was studied
 
@@ -126,11 +128,11 @@ def test_the_note_and_the_objections_have_their_numbers(facts):
 def test_counts_of_pairs_and_changes_follow_from_the_numbers(facts):
     """The same results, but as if effective attention were attention, and so all that paper shows were padding."""
     numbers = facts.measured["tiny"].copy(deep=True)
-    for name in ("sink_mean", "weight", "type_weight", "share", "dispersion"):
+    for name in ("sink_mean", "weight", "type_weight", "counted", "dispersion"):
         for end in ("", "_low", "_high"):
             numbers[f"{name}_change{end}"] = numbers[f"{name}_change{end}"] * 0
     lost = numbers["sink_mean"].sel(lens="raw", drop=True)
-    numbers["n"] = 20 * numbers["n"]  # enough to be judged
+    numbers["n"] = 100 * numbers["n"]  # enough to be judged
     for end in ("", "_low", "_high"):
         numbers[f"sink_mean{end}"] = numbers["sink_mean"]
         numbers[f"sink_mean_change{end}"] = -0.9 * lost.where(numbers["lens"] == "paper", 0)
@@ -152,30 +154,51 @@ def test_pairs_of_one_model_of_several_are_named():
     assert count_pairs(cells, "undecided") == PairCount(0, 2, None)
 
 
-def test_models_with_other_names_for_special_tokens_are_listed():
-    ends = {"mpnet": ("<s>", "</s>"), "tiny": ("[CLS]", "[SEP]")}
-    assert Facts({}, None, ends).renamed == [("<s>", "</s>", "mpnet")]
-
-
 def test_sentences_of_the_pages_without_numbers_hold_for_the_committed_results():
     facts, random = read_facts(), read_null_values().whole
     assert set(facts.seeds.values()) == {3}  # in all models
-    assert not facts.counts[REFUTED]  # no claim is refuted by exactness for any pair
-    assert facts.reduced
-    assert facts.renamed
-    assert facts.unlearned
     assert facts.twins == {"e5-small": facts.tasks}  # all tasks
-    assert facts.most_changed("effective") == 0 < facts.most_changed("paper")
+    assert facts.most_changed("effective") == facts.most_changed("padded") == 0 < facts.most_changed("paper")
     assert facts.times.attrs["device"] == "cpu"
-    dispersed = facts.count_pairs(DISPERSED, *facts.exact)
-    assert dispersed.count > dispersed.total / 2
+    gains = [claim for claim in GAINS if claim.text.startswith(("Noun", "Verb"))]  # nouns and verbs gain nowhere
+    assert not {verdict for claim in gains for verdict in facts.verdicts(claim)} & {*facts.exact, REFUTED}
+    _, longer = facts.losses_by_size  # on short inputs nothing is lost, on longer ones the sink loses
+    assert abs(facts.change("sink_mean", "effective", "at most d")).max() < 1
+    assert longer["the sink"].count > longer["the sink"].total / 2
+    assert [kinds[0][0] for kinds in facts.sinks.values()] == ["[CLS]"] * 3  # most often the sink
     for end in ("", "_low", "_high"):  # random values disperse attention as much as the model's
         assert (abs(random[f"dispersion_beyond{end}"]) < SPREAD.value).all()
 
 
+def test_padding_as_in_bert_changes_mpnet_as_much_as_the_other_models():
+    pads, facts = read_pad_positions(), read_facts()
+    assert pads.tasks == facts.tasks
+    own, distinct = (np.array(pads.distances(lens)) for lens in ("paper", "paper, distinct"))
+    assert (distinct > own).all()
+    others = [float(facts.tuned[label]["distance"].sel(lens="paper").min()) for label in list(facts.tuned)[:2]]
+    assert distinct.min() > min(others)
+    assert pads.provenance["weights_hash"] == read_provenance(facts.measured["all-mpnet-base-v2"])["weights_hash"]
+
+
+def test_the_release_differs_after_the_first_layer_only():
+    apart = read_release().results["apart"]
+    assert float(apart.isel(layer=0).max()) < 1e-5
+    assert min(read_release().distances) > 1
+
+
+def test_choices_are_counted_by_what_is_unclear():
+    facts = read_facts()
+    counts = facts.choice_counts
+    assert (counts.sum(axis=1) == facts.tests).all()  # one choice changes verdicts, and not what applies
+    assert counts.iloc[0][[f"undecided: {reason}" for reason in UNCLEAR]].sum() == facts.counts[UNDECIDED]
+    assert counts.loc["the first seed alone", "undecided: seeds differ"] == 0
+    assert counts.loc["no correction for many verdicts"].iloc[:4].sum() > counts.iloc[0].iloc[:4].sum()
+    assert facts.collapsed == [("all-MiniLM-L6-v2", "RTE", 0), ("e5-small", "RTE", 2)]
+
+
 def test_verdicts_that_depend_on_the_seed_are_counted(facts):
     numbers = facts.measured["tiny"].copy(deep=True)
-    numbers["n"] = 20 * numbers["n"]  # enough to be judged
+    numbers["n"] = 100 * numbers["n"]  # enough to be judged
     for end in ("", "_low", "_high"):
         numbers[f"sink_mean{end}"] = numbers["sink_mean"]
         change = numbers[f"sink_mean_change{end}"]

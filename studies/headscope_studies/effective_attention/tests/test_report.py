@@ -21,7 +21,7 @@ from tests.study_data import found
 def by_length(**classes):
     """One task whose classes of lengths change by so much exactly, and by -0.2 with the paper's code."""
     parts = [numbers(exact=exact).assign_coords(length=[name]) for name, exact in classes.items()]
-    many = xr.DataArray([[40] * len(parts)], dims=("task", "length"))
+    many = xr.DataArray([[80] * len(parts)], dims=("task", "length"))
     return xr.concat(parts, "length", data_vars="minimal").assign(n=many)
 
 
