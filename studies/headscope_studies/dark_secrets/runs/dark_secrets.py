@@ -7,6 +7,7 @@ qnli, with the seeds 0, 1 and 2, with the default model, all-MiniLM-L6-v2, and w
     python ../sixteen_heads/runs/sixteen_heads.py tune rte --place GLUE --seed 1 --work WORK
     python runs/dark_secrets.py run rte --place GLUE --seed 1 --work WORK --out FOUND
     python runs/dark_secrets.py relations --treebank en_ewt-dev.conllu --out FOUND
+    python runs/dark_secrets.py relations --treebank en_gum-dev.conllu --semantic --out FOUND
     python runs/dark_secrets.py join FOUND --out results
 
 The models are tuned once for both studies: `run` takes the one that sixteen_heads.py left in WORK/models, or tunes it
@@ -37,6 +38,7 @@ from headscope.training.finetuning.settings import TrainingOptions
 from headscope_studies.dark_secrets import DarkSecrets
 from headscope_studies.dark_secrets.disabled import find_best
 from headscope_studies.dark_secrets.measure import measure_numbers
+from headscope_studies.dark_secrets.semantic import link_mentions
 from headscope_studies.dark_secrets.starts import start_from_random
 
 DEFAULT = "all-MiniLM-L6-v2"
@@ -105,8 +107,8 @@ def relations(chosen: argparse.Namespace) -> None:
     warnings.simplefilter("ignore", hs.DataWarning)
     label, examples = name_model(chosen.model), read_relations(str(chosen.treebank))[: chosen.limit]
     model = hs.load(chosen.model, device=chosen.device, dtype="float32")
+    examples = link_mentions(examples) if chosen.semantic else examples
     measured = measure_relations(model, examples, max_length=MAX_LENGTH, progress=True)
-    shown = show_relation(model, read_relations(), measured, max_length=MAX_LENGTH)
     facts = {
         **read_provenance(measured),
         "command": "dark_secrets/runs/dark_secrets.py relations",
@@ -114,8 +116,10 @@ def relations(chosen: argparse.Namespace) -> None:
         "treebank": chosen.treebank.name,
         "device": model.device.type,
     }
-    write_npz(stamp(measured, **facts), chosen.out / f"{label}.relations.npz")
-    write_npz(stamp(shown, **facts), chosen.out / f"{label}.shown_relation.npz")
+    write_npz(stamp(measured, **facts), chosen.out / f"{label}.{'semantic' if chosen.semantic else 'relations'}.npz")
+    if not chosen.semantic:
+        shown = show_relation(model, read_relations(), measured, max_length=MAX_LENGTH)
+        write_npz(stamp(shown, **facts), chosen.out / f"{label}.shown_relation.npz")
 
 
 def name_model(model: str | None) -> str:
@@ -139,7 +143,7 @@ def join(chosen: argparse.Namespace) -> None:
                 chosen.out / f"dark_secrets_{name}.nc",
                 overwrite=True,
             )
-    for part in ("relations", "shown_relation"):
+    for part in ("relations", "semantic", "shown_relation"):
         for path in sorted(chosen.folder.glob(f"*.{part}.npz")):
             data = read_npz(path)
             name = f"dark_secrets_{path.name.removesuffix(f'.{part}.npz')}_{part}.nc"
@@ -189,6 +193,7 @@ def main() -> None:
         verb.set_defaults(what=what)
     relating = verbs.add_parser("relations", help="measure one model on the related words of a treebank")
     relating.add_argument("--treebank", type=Path, required=True, help="a CoNLL-U file, or a table of word pairs")
+    relating.add_argument("--semantic", action="store_true", help="mentions of one entity in place of relations")
     relating.set_defaults(what=relations)
     for verb in (running, starting, relating):
         verb.add_argument("--model", help="a hub id or a folder; nothing: the default")
