@@ -18,11 +18,10 @@ from headscope.experiments.tuned import hash_model_files, ignore_truncation
 from headscope.results.hashes import fingerprint_examples
 from headscope.training.find_task import find_task_of_head
 from headscope.training.finetuning.folder import list_steps
+from headscope_studies.sixteen_heads.claims import ALL
 from headscope_studies.sixteen_heads.measure import LEARNED, follow_training, measure_curves, measure_heads
 
 SITES = ("encoder", "decoder", "cross")
-ALL = "all"
-"""All sites together, which are pruned only."""
 
 BATCH = {"cpu": 8, "cuda": 512}
 """Number of texts that are translated at once, by device."""

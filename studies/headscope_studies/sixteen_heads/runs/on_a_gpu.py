@@ -6,8 +6,8 @@
 MODEL are folders; GLUE holds the folders of tasks, PARALLEL the files of docs/runs/parallel_text.py. The jobs are those
 of sixteen_heads.py, dark_secrets.py and docs/runs/translation.py; the first in the list below that are not waiting for
 others are run first. OUT/results.tar.gz has the results of all jobs that ended, and is written anew as each of them
-ends; OUT/jobs.json says when each began and ended. Both scripts join the results. Processes are forks of this one,
-which has imported all modules before: to import them in each of them would take a minute.
+ends; OUT/jobs.json says when each began and ended. The same command again does what is left. Both scripts join the
+results. Processes are forks of this one, which has imported all modules: to import them in each would take a minute.
 """
 
 import argparse
@@ -77,7 +77,7 @@ def _list_trainings(chosen: argparse.Namespace, tasks: tuple[str, ...], place: s
         limit = () if chosen.train_limit is None else ("--train-limit", str(chosen.train_limit))
         options = (task, "--place", place, "--seed", str(seed), "--work", work, "--model", str(model), *limit)
         yield Job(f"tune {task} {model.name} {seed}", HEADS, ("tune", *options))
-        yield Job(f"start {task} {model.name} {seed}", SECRETS, ("start", *options))
+        yield Job(f"start {task} {model.name} {seed}", SECRETS, ("start", *options, *_limit(chosen)))
 
 
 def _list_studies(
@@ -105,8 +105,10 @@ def run_jobs(jobs: list[Job], out: Path, found: Path, *, processes: int, seconds
     logs, fresh = found.parent / "logs", not can_fork()
     logs.mkdir(parents=True, exist_ok=True)
     print_status("Every job imports anew." if fresh else "Jobs are forks.")
-    started, ends, running = time.monotonic(), dict[str, float](), dict[int, Job]()
-    begun, failed, waiting = dict[str, float](), list[str](), list(jobs)
+    ended = found.parent / "ended.json"
+    ends: dict[str, float] = json.loads(ended.read_text(encoding="utf-8")) if ended.is_file() else {}
+    started, running, begun, failed = time.monotonic(), dict[int, Job](), dict[str, float](), list[str]()
+    waiting = [job for job in jobs if job.name not in ends]
     while (waiting or running) and time.monotonic() - started < seconds:
         ready = [job for job in waiting if all(name in ends for name in job.after)]
         if ready and len(running) < processes:
@@ -127,6 +129,7 @@ def run_jobs(jobs: list[Job], out: Path, found: Path, *, processes: int, seconds
             ends[job.name] = now
         print_status(f"{now:6.1f} s  {job.name}{' FAILED' if status else ''}")
         facts = {"begun": begun, "ended": ends, "failed": failed, "waiting": [job.name for job in waiting]}
+        ended.write_text(json.dumps(ends), encoding="utf-8")
         (out / "jobs.json").write_text(json.dumps(facts, indent=1), encoding="utf-8")
         pack(out, found)
     for pid in running:
