@@ -88,6 +88,11 @@ def count_significant(task: xr.Dataset) -> tuple[int, int]:
     return counts[0], counts[1]
 
 
+def count_raw(task: xr.Dataset) -> float:
+    """Return the share of heads with p < 0.05, not corrected for their number, on average over seeds."""
+    return float((task["head_change_p"] < LEVEL).mean())
+
+
 def name_best(task: xr.Dataset, kind: str) -> str:
     """Return the head or layer without which the score is best, on average over seeds, such as L3H7."""
     changes = task[f"{kind}_change"].transpose(*DIMS[kind])

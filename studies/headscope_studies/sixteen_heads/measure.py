@@ -152,8 +152,9 @@ def _keep_one_head(model: Model, examples: Sequence[Example], options: dict[str,
     if share == 0:
         return with_interval("single", (), (1.0, 1.0, 1.0))
     pruned = pruning_curve(model, examples, by="importance", steps=share, keep=1, **options).isel(pruned=1)
-    whole = abs(float(pruned["score"]) - float(pruned["change"]))
-    return with_interval("single", (), (1 + end / whole for end in map(float, estimate(pruned, "change").ends)))
+    whole = np.abs(pruned["score"].values - pruned["change"].values)
+    with np.errstate(invalid="ignore", divide="ignore"):  # a score of 0 leaves no share
+        return with_interval("single", (), (1 + end.values / whole for end in estimate(pruned, "change").ends))
 
 
 def _compare_orders(curves: xr.Dataset) -> Ends:

@@ -4,94 +4,90 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
+import xarray as xr
 from matplotlib.figure import Figure
 
-from headscope.experiments.claims import UNDECIDED
-from headscope.experiments.pages.facts import count_kinds
+from headscope.core.estimate import interval_names
+from headscope.experiments.claims import MOOT
 from headscope.experiments.pages.generate import Generated, StudyPages, write_pictures
-from headscope.experiments.pages.tables import draw_scaled, draw_verdicts
+from headscope.experiments.pages.tables import draw_scaled
 from headscope.experiments.rendering.report import select_interval
 from headscope.experiments.seeds import combine_seeds
 from headscope.experiments.summary import list_tasks
 from headscope.experiments.template import fill_template, join_lines
-from headscope.experiments.thresholds import count_scaled
 from headscope.plotting.facets import interval_facets
+from headscope.plotting.verdict_grid import verdict_grid
 from headscope_studies.sixteen_heads import report
-from headscope_studies.sixteen_heads.claims import CLAIMS, TRANSLATION_CLAIMS
+from headscope_studies.sixteen_heads.claims import ALL, CLAIMS, CROSS, TRANSLATION_CLAIMS
 from headscope_studies.sixteen_heads.pages import tables
 from headscope_studies.sixteen_heads.pages.facts import (
     TRANSLATION,
     HeadFacts,
-    count_held,
-    count_known,
-    count_plain,
-    count_unlearned,
+    average_shares,
     find_reduced,
     find_unlearned,
-    list_groups,
     list_margins,
     list_reports,
     read_facts,
-    read_percents,
-    read_values,
 )
-from headscope_studies.sixteen_heads.translation import ALL, SITES
+from headscope_studies.sixteen_heads.translation import SITES
 
 FOLDER = Path(__file__).parent
-SITE_NAMES = {"encoder": "encoder", "decoder": "decoder", "cross": "encoder–decoder"}
+SITE_NAMES = {ALL: "all", "encoder": "encoder", "decoder": "decoder", CROSS: "encoder–decoder"}
+"""Names of the sites of the model that translates, in the order of figures."""
 
 
 def page(facts: HeadFacts) -> bytes:
     """Return the page."""
-    return join_lines(
-        fill_template(FOLDER / "page.md", facts=facts, **count_verdicts(facts), **collect_numbers(facts))
-    ).encode()
-
-
-def count_verdicts(facts: HeadFacts) -> dict[str, Any]:
-    """Return how many verdicts are of which kind, and how many would hold if they were judged in other ways."""
-    counts, plain = count_kinds(facts.every), count_plain(facts)
-    ways = {
-        "now": counts,
-        "plain": plain,
-        "halved": count_scaled(facts.every, 0.5),
-        "doubled": count_scaled(facts.every, 2.0),
-        "unlearned": count_unlearned(facts),
-    }
-    return {
-        "on_tasks": count_known(facts, count_kinds(claim for claims in facts.judged.values() for claim in claims)),
-        "on_sites": count_known(facts, count_kinds(facts.judged_all[TRANSLATION])),
-        "held": {way: count_held(facts, counts) for way, counts in ways.items()},
-        "undecided": counts[UNDECIDED],
-        "undecided_plain": plain[UNDECIDED],
-        "claims": CLAIMS,
-        "site_claims": TRANSLATION_CLAIMS,
-    }
+    return join_lines(fill_template(FOLDER / "page.md", facts=facts, **collect_numbers(facts))).encode()
 
 
 def collect_numbers(facts: HeadFacts) -> dict[str, Any]:
-    """Return the measured numbers on the page; `values` and `percents` look up those of all models and seeds."""
+    """Return the numbers on the page; shares of heads are taken for each trained model, and then averaged."""
     sites = combine_seeds(facts.sites)
-    pruned = facts.sites["pruned_score"].sel(task=ALL, order="importance", pruned=0)
     return {
-        "tasks": list(dict.fromkeys(task for _, task, _ in facts.by_task)),
-        "values": partial(read_values, facts),
-        "percents": partial(read_percents, facts),
+        "sites": sites,
+        "bleu": facts.sites["pruned_score"].sel(task=ALL, order="importance", pruned=0).values.ravel(),
+        "whole": facts.sites["score"].sel(task=CROSS).values,
+        "lost": -facts.sites["best_change"].sel(task=CROSS).isel(layer=-1).values,
+        "layers": facts.sites.sizes["layer"],
+        "share": partial(average_shares, facts),
         "reduced": find_reduced(facts),
         "unlearned": find_unlearned(facts),
         "margins": list_margins(facts.models.values()),
-        "groups": list_groups(facts),
-        "sites": sites,
-        "site_names": SITE_NAMES,
-        "bleu": pruned.values.ravel(),
-        "large_effects": [100 * (1 - float(sites["small_share"].sel(task=site))) for site in SITES],
         "site_margins": list_margins([sites.sel(task=list(SITES))]),
     }
 
 
+def draw_verdicts(facts: HeadFacts) -> Figure:
+    """Draw the verdict on every claim: the sites of the model that translates, then every model and task."""
+    rows = dict.fromkeys(claim.text for claim in (*TRANSLATION_CLAIMS, *CLAIMS))
+    cells: dict[tuple[str, str], dict[str, str]] = {(TRANSLATION, name): {} for name in SITE_NAMES.values()}
+    for label in (TRANSLATION, *facts.models):
+        for claim in facts.judged_all[label]:
+            for task in claim.tasks:
+                name = SITE_NAMES[task.task] if label == TRANSLATION else task.task
+                cells.setdefault((label, name), {})[claim.text] = task.verdict
+    columns = {column: [verdicts.get(text, MOOT) for text in rows] for column, verdicts in cells.items()}
+    return verdict_grid(pd.DataFrame(columns, index=[text.rstrip(".") for text in rows]), facts.kinds, width=6.9)
+
+
+def draw_layers(facts: HeadFacts) -> Figure:
+    """Draw the score of translation that is left with the best head of one layer alone, a panel for each site."""
+    score = facts.sites["alone_score" if "alone_score" in facts.sites else "score"]
+    ends = [1 + facts.sites[name] / score for name in interval_names("best_change")]
+    alone = combine_seeds(xr.Dataset(dict(zip(interval_names("alone"), ends, strict=True))))
+    alone = alone.assign_coords(layer=[f"layer {layer + 1}" for layer in alone["layer"].values])
+    left = select_interval(alone, "alone", 100).expand_dims(lens=["best head alone"])
+    panels = {SITE_NAMES[site]: left.sel(task=site) for site in SITES}
+    return interval_facets({"BLEU left (%)": panels}, x="layer")
+
+
 def draw_pruning(facts: HeadFacts) -> Figure:
-    """Draw the share of the score left by heads pruned: a row for each model, a panel for each task."""
-    rows = {}
+    """Draw the share of the score left by heads pruned: a row for translation and each model, a panel for each task."""
+    kept = report.select_kept(combine_seeds(facts.sites))
+    rows = {"translation: BLEU left (%)": {name: kept.sel(task=site) for site, name in SITE_NAMES.items()}}
     for label, data in facts.models.items():
         kept = report.select_kept(data)
         rows[f"{label}: score left (%)"] = {task: kept.sel(task=task) for task in list_tasks(data)}
@@ -101,24 +97,15 @@ def draw_pruning(facts: HeadFacts) -> Figure:
 def draw_training(facts: HeadFacts) -> Figure:
     """Draw the rank correlation of importance during training with that at the end, a panel for each model."""
     panels = {}
-    for label, data in facts.models.items():
-        tasks = [task for task in list_tasks(data) if bool(data["determined"].sel(task=task).notnull().any())]
-        panels[label] = select_interval(data.sel(task=tasks), "determined").rename(task="lens")
-    rows = {"correlation with the end": panels}
-    return interval_facets(rows, x="trained", label="part of fine-tuning (%)", lines=True)
+    for label, data in {"translation, from scratch": combine_seeds(facts.sites), **facts.models}.items():
+        if "determined" in data:
+            tasks = [task for task in list_tasks(data) if bool(data["determined"].sel(task=task).notnull().any())]
+            known = select_interval(data.sel(task=tasks), "determined").rename(task="lens").dropna("trained", how="all")
+            panels[label] = known.assign_coords(lens=[SITE_NAMES.get(task, task) for task in tasks])
+    return interval_facets({"correlation with the end": panels}, x="trained", label="part of training (%)", lines=True)
 
 
-def draw_translation(facts: HeadFacts) -> Figure:
-    """Draw the share of the score of translation left by heads pruned, a panel for each site."""
-    return report.draw_pruning(combine_seeds(facts.sites))
-
-
-PICTURES = {
-    "verdicts": draw_verdicts,
-    "pruning": draw_pruning,
-    "training": draw_training,
-    "translation": draw_translation,
-}
+PICTURES = {"verdicts": draw_verdicts, "layers": draw_layers, "pruning": draw_pruning, "training": draw_training}
 
 
 def draw_pictures(facts: HeadFacts) -> dict[str, Figure]:
