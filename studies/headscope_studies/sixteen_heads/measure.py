@@ -31,6 +31,9 @@ REDUCTIONS = ("example", "token", "batch")
 STEP = 10
 """Percent of the heads that are pruned at a time."""
 
+HALF_ORDERS = 10
+"""Random orders at half of the heads, where orders are compared."""
+
 LEARNED = 1000
 """Training examples that importance is estimated on, a random sample where there are more."""
 
@@ -107,7 +110,7 @@ def measure_heads(
         "worse_share": share_of(significant & (change.values[known] < 0)),
         "small_share": share_of(np.abs(change.values[known]) < SMALL * abs(whole)),
         "enough_share": share_of(enough(best, float(alone["score"]), LEVEL)),
-        "gain": _compare_orders(curves),
+        "gain": compare_orders(curves),
     }
     agreement = [correlate_heads(importance.sel(reduction=name), np.abs(change)) for name in REDUCTIONS]
     variables: dict[str, Any] = {}
@@ -138,9 +141,19 @@ def measure_curves(model: Model, examples: Sequence[Example], orders: int, optio
     whole = float(ordered["score"].sel(pruned=0))
     shares = name_ends("kept", (1 + end / abs(whole) for end in estimate(curves, "change").ends))
     spread = random["change"].rename("random_change").rename(seed="drawn")
+    more = list(range(orders, max(HALF_ORDERS, orders + 1)))
+    half = pruning_curve(model, examples, by="random", steps=COMPARED, seeds=more, **others)["change"]
+    halves = [table.sel(pruned=COMPARED, drop=True).rename(seed="half") for table in (random["change"], half)]
     names = {name: name.replace("score", "pruned_score").replace("change", "pruned_change") for name in NUMBERS}
     single = _keep_one_head(model, examples, options)
-    return curves.rename(names).assign(shares).assign(single).merge(spread.to_dataset()).drop_attrs()
+    return (
+        curves.rename(names)
+        .assign(shares)
+        .assign(single)
+        .merge(spread.to_dataset())
+        .assign(half_change=xr.concat(halves, "half"))
+        .drop_attrs()
+    )
 
 
 def _keep_one_head(model: Model, examples: Sequence[Example], options: dict[str, Any]) -> dict[str, Any]:
@@ -157,18 +170,18 @@ def _keep_one_head(model: Model, examples: Sequence[Example], options: dict[str,
         return with_interval("single", (), (1 + end.values / whole for end in estimate(pruned, "change").ends))
 
 
-def _compare_orders(curves: xr.Dataset) -> Ends:
-    """Return how much more of the score pruning by importance keeps than random orders do, at half of the heads.
+def compare_orders(curves: xr.Dataset) -> Ends:
+    """Return how much more of the score pruning by importance keeps than a random order does, at half of the heads.
 
-    The margins of both add as independent ones: that of the score, and Student's over random orders.
+    The margins of both add as independent ones: that of the score, and Student's for one more random order, which is
+    what an order by importance that says nothing would be.
     """
-    at = curves.sel(pruned=COMPARED)
-    ordered = at.sel(order="importance")
-    random = at["random_change"].values
-    change, low, high = estimate(ordered, "pruned_change").ends
-    margin = float(high - low) / 2
-    spread = float(student_margin(np.std(random, ddof=1), float(len(random)))) if len(random) > 1 else np.nan
-    gain, reach = float(change) - float(np.mean(random)), float(np.hypot(margin, spread))
+    ordered = curves.sel(pruned=COMPARED, order="importance")
+    random = curves["half_change"].values
+    change, low, high = map(float, estimate(ordered, "pruned_change").ends)
+    spread = np.std(random, ddof=1) * np.sqrt(len(random) + 1)
+    reach = float(np.hypot((high - low) / 2, student_margin(spread, float(len(random)))))
+    gain = change - float(np.mean(random))
     return gain, gain - reach, gain + reach
 
 
