@@ -180,7 +180,7 @@ def complete_sites(sites: xr.Dataset) -> xr.Dataset:
             share = parts[name].mean("task", skipna=False)
             ends = [share, *_wilson(share, count)]
             for end, value in zip(interval_names(name), ends, strict=True):
-                sites[end] = xr.where(sites["task"] == ALL, value, sites[end]).transpose(*sites[end].dims)
+                sites[end] = sites[end].where(sites["task"] != ALL, value)
     return sites
 
 

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -16,6 +17,7 @@ from headscope.experiments.summary import list_tasks
 from headscope.results.store import open_result
 from headscope_studies.sixteen_heads import report
 from headscope_studies.sixteen_heads.claims import CLAIMS, TRANSLATION_CLAIMS, complete_sites
+from headscope_studies.sixteen_heads.translation import SITES
 
 RESULTS = Path(__file__).parents[1] / "results"
 
@@ -68,17 +70,21 @@ def list_reports(folder: Path = RESULTS) -> list[tuple[str, Document]]:
     return [(f"{facts.stem}{label}", document) for label, document in facts.reports.items()]
 
 
-def average_shares(facts: HeadFacts, name: str) -> float:
-    """Return a share of heads or layers, taken for each fine-tuned model and then averaged, in percent.
+def average_shares(facts: HeadFacts, name: str, **where: Any) -> float:
+    """Return a share of heads, layers or the score, taken for each fine-tuned model and then averaged, in percent.
 
     Models that are not shown to have learned their task are left out.
     """
     shares = []
     for data in facts.measured.values():
-        if name in data:
-            learned = ~(data["score_low"].min("seed") <= data["majority"].min("seed"))
-            shares += np.ravel(data[name].sel(task=learned).values).tolist()
-    return 100 * float(np.mean(shares)) if shares else float("nan")
+        learned = ~(data["score_low"].min("seed") <= data["majority"].min("seed"))
+        shares += np.ravel(data[name].sel(where).sel(task=learned).values).tolist()
+    return 100 * float(np.mean(shares))
+
+
+def list_during(facts: HeadFacts, trained: int) -> list[float]:
+    """Return the correlation of importance with that at the end, of every translator and site, at a part of training."""
+    return np.ravel(facts.sites["determined"].sel(trained=trained, task=list(SITES)).values).tolist()
 
 
 def list_margins(models: Iterable[xr.Dataset]) -> list[float]:

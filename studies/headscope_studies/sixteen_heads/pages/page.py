@@ -9,6 +9,7 @@ import xarray as xr
 from matplotlib.figure import Figure
 
 from headscope.core.estimate import interval_names
+from headscope.core.provenance import read_provenance
 from headscope.experiments.claims import MOOT
 from headscope.experiments.pages.generate import Generated, StudyPages, write_pictures
 from headscope.experiments.pages.tables import draw_scaled
@@ -27,6 +28,7 @@ from headscope_studies.sixteen_heads.pages.facts import (
     average_shares,
     find_reduced,
     find_unlearned,
+    list_during,
     list_margins,
     list_reports,
     read_facts,
@@ -48,7 +50,9 @@ def collect_numbers(facts: HeadFacts) -> dict[str, Any]:
     sites = combine_seeds(facts.sites)
     return {
         "sites": sites,
-        "bleu": facts.sites["pruned_score"].sel(task=ALL, order="importance", pruned=0).values.ravel(),
+        "pairs": read_provenance(facts.sites)["train"],
+        "last": 100 * facts.sites["last"].sel(task=CROSS).values,
+        "during": partial(list_during, facts),
         "whole": facts.sites["score"].sel(task=CROSS).values,
         "lost": -facts.sites["best_change"].sel(task=CROSS).isel(layer=-1).values,
         "layers": facts.sites.sizes["layer"],

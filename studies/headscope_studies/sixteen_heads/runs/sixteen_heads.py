@@ -129,6 +129,8 @@ def join(chosen: argparse.Namespace) -> None:
         sites = join_seeds([each.drop_attrs() for each in runs]).map(to_single)
         hashes = dict.fromkeys(read_provenance(each)["weights_hash"] for each in runs)
         facts |= {"seed": sites["seed"].values.tolist(), "weights_hash": " ".join(hashes)}
+        for path in sorted(chosen.folder.glob("translation-*.json")):  # those of docs/runs/translation.py
+            facts["train"] = json.loads(path.read_text(encoding="utf-8"))["training"]["facts"]["n"]
         hs.save(stamp(sites, **facts), chosen.out / "sixteen_heads_translation.nc", overwrite=True)
 
 
