@@ -10,8 +10,10 @@ from headscope.experiments import judging
 from headscope.experiments.claims import Claim, JudgedClaim, Threshold
 from headscope.experiments.relation_heads import ENCODED, name_best_head
 from headscope.experiments.rendering.layers import name_least
+from headscope.experiments.summary import list_tasks
 from headscope_studies.dark_secrets import paper
 from headscope_studies.dark_secrets.disabled import name_best
+from headscope_studies.dark_secrets.semantic import SAME
 
 DATE = "2026-11-16"
 SHARE = Threshold(
@@ -187,7 +189,9 @@ def judge_models(
         label: (CLAIMS, numbers) for label, numbers in models.items()
     }
     for kind, results in related.items():
-        groups |= {name_related(kind, label): (RELATION_CLAIMS, numbers) for label, numbers in results.items()}
+        for label, numbers in results.items():  # to find a word again is no link of meaning
+            links = numbers.sel(task=[task for task in list_tasks(numbers) if task != SAME])
+            groups[name_related(kind, label)] = RELATION_CLAIMS, links
     return judging.judge_together(groups)
 
 

@@ -20,6 +20,7 @@ from headscope.uncertainty.corrections import LEVEL
 from headscope_studies.dark_secrets import report
 from headscope_studies.dark_secrets.claims import CLAIMS, judge_models, name_related
 from headscope_studies.dark_secrets.disabled import count_significant
+from headscope_studies.dark_secrets.semantic import SAME
 from headscope_studies.dark_secrets.starts import RANDOM
 
 RESULTS = Path(__file__).parents[1] / "results"
@@ -144,7 +145,8 @@ def summarize_related(facts: DarkFacts, kind: str) -> list[dict[str, Any]]:
     rows = []
     for label, data in facts.related[kind].items():
         (claim, _) = facts.judged_all[name_related(kind, label)]
-        layer, head, name, gain = find_best_relation(data)
+        layer, head, name, gain = find_best_relation(data.sel(task=[task.task for task in claim.tasks]))
+        same = data["best_gain_change"].sel(task=SAME) if SAME in data["task"].values else np.nan
         rows.append(
             {
                 "label": label,
@@ -153,6 +155,7 @@ def summarize_related(facts: DarkFacts, kind: str) -> list[dict[str, Any]]:
                 "has_head": sum(task.verdict in facts.exact for task in claim.tasks),
                 "best": f"{name}, L{layer}H{head}",
                 "gain": gain,
+                "same": float(same),
             }
         )
     return rows

@@ -83,7 +83,7 @@ def average_shares(facts: HeadFacts, name: str, **where: Any) -> float:
 
 
 def list_during(facts: HeadFacts, trained: int) -> list[float]:
-    """Return the correlation of importance with that at the end, of every translator and site, at a part of training."""
+    """Return the correlation of importance at a part of training with that at the end, by site and translator."""
     return np.ravel(facts.sites["determined"].sel(trained=trained, task=list(SITES)).values).tolist()
 
 
