@@ -70,7 +70,9 @@ CLAIMS = (
         "special_share",
         direction="above",
         threshold=THIRD,
-        applies=lambda task: "" if "special_share" in task else "not measured",
+        applies=lambda task: (
+            "" if "special_share" in task and task["special_share"].notnull().all() else "not measured"
+        ),
         **OURS,
     ),
     Claim(

@@ -144,7 +144,7 @@ def count_disabled(measured: xr.Dataset) -> list[dict[str, Any]]:
         change, (losses, gains) = measured["head_change"].sel(task=task), count_significant(measured.sel(task=task))
         heads = change.sizes["layer"] * change.sizes["head"]
         not_lower = float((change >= 0).mean()) * heads  # counted seed by seed, then averaged
-        raw = heads * count_raw(measured.sel(task=task)) if "head_change_p" in measured else None
+        raw = heads * count_raw(measured.sel(task=task))
         rows.append(
             {"task": task, "heads": heads, "not_lower": not_lower, "losses": losses, "gains": gains, "raw": raw}
         )

@@ -163,25 +163,47 @@ TRANSLATION_CLAIMS = (
 )
 
 
+SHARES = ("significant_share", "raw_share", "paper_share", "small_share", "enough_share")
+"""Shares of heads, and the last of layers."""
+
+
 def complete_sites(sites: xr.Dataset) -> xr.Dataset:
     """Return the numbers of a model that translates with what follows from them.
 
     `last` is the share of the score that is left with the best head of the last layer alone. Shares of heads and layers
-    at `all` are those of all sites together, with Wilson's intervals.
+    at `all` are those of all sites together that were scored on as many sentences, with Wilson's intervals.
     """
-    layers = {"layer": int(sites["layer"].max())}
-    score = sites["alone_score" if "alone_score" in sites else "score"]
-    ends = [1 + sites[name].sel(layers, drop=True) / score for name in interval_names("best_change")]
-    sites = sites.assign(dict(zip(interval_names("last"), ends, strict=True)))
-    parts = sites.sel(task=[str(task) for task in sites["task"].values if str(task) != ALL])
-    for name in ("significant_share", "raw_share", "paper_share", "small_share", "enough_share"):
-        if name in sites and ALL in sites["task"].values:
-            count = parts.sizes["task"] * sites.sizes["layer"] * (1 if name == "enough_share" else sites.sizes["head"])
-            share = parts[name].mean("task", skipna=False)
-            ends = [share, *_wilson(share, count)]
-            for end, value in zip(interval_names(name), ends, strict=True):
-                sites[end] = sites[end].where(sites["task"] != ALL, value)
+    sites = sites.assign(left_alone(sites, "last", {"layer": int(sites["layer"].max())}))
+    if ALL not in sites["task"].values:
+        return sites
+    counts = sites["n"].max("seed") if "seed" in sites["n"].dims else sites["n"]
+    alike = (counts == counts.sel(task=ALL)) & (sites["task"] != ALL)
+    parts = sites.sel(task=sites["task"].values[alike.values])
+    for name in (name for name in SHARES if name in sites):
+        count = parts.sizes["task"] * sites.sizes["layer"] * (1 if name == SHARES[-1] else sites.sizes["head"])
+        share = parts[name].mean("task", skipna=False)
+        for end, value in zip(interval_names(name), [share, *_wilson(share, count)], strict=True):
+            sites[end] = sites[end].where(sites["task"] != ALL, value)
     return sites
+
+
+def left_alone(sites: xr.Dataset, name: str, layers: dict[str, int] | None = None) -> dict[str, xr.DataArray]:
+    """Return the share of the score that is left with the best head of a layer alone, with its interval, under a name.
+
+    Scores are those of the same half of the inputs, and of all inputs where they are not known.
+    """
+    score = sites["alone_score"].fillna(sites["score"]) if "alone_score" in sites else sites["score"]
+    ends = [1 + sites[end].sel(layers or {}, drop=True) / score for end in interval_names("best_change")]
+    return dict(zip(interval_names(name), ends, strict=True))
+
+
+def complete_tasks(numbers: xr.Dataset) -> xr.Dataset:
+    """Return the numbers of a fine-tuned model; `single` is what a tenth of the heads leaves where it is not known."""
+    tenth = {end: numbers[end].sel(order="importance", pruned=90, drop=True) for end in interval_names("kept")}
+    names = dict(zip(interval_names("single"), interval_names("kept"), strict=True))
+    return numbers.assign(
+        {name: numbers.get(name, np.nan * tenth[end]).fillna(tenth[end]) for name, end in names.items()}
+    )
 
 
 def _wilson(share: xr.DataArray, count: int) -> tuple[xr.DataArray, xr.DataArray]:

@@ -32,7 +32,9 @@ ROWS = {"task": "task"}
 
 def judge_results(results: Results) -> dict[str, list[JudgedClaim]]:
     """Judge the claims on the tasks, and those on the sites of a translation model, corrected for all verdicts."""
-    groups: dict[str, tuple[Sequence[Claim], xr.Dataset]] = {"tasks": (claims.CLAIMS, results["numbers"])}
+    groups: dict[str, tuple[Sequence[Claim], xr.Dataset]] = {
+        "tasks": (claims.CLAIMS, claims.complete_tasks(results["numbers"]))
+    }
     if "translation" in results:
         groups["translation"] = (claims.TRANSLATION_CLAIMS, claims.complete_sites(results["translation"]))
     return judge_together(groups)

@@ -1,6 +1,6 @@
 """What the results of the study dark-secrets come to: the numbers of its page."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
@@ -16,12 +16,10 @@ from headscope.experiments.pages.facts import StudyFacts
 from headscope.experiments.relation_heads import find_best_head
 from headscope.experiments.summary import list_tasks
 from headscope.results.store import open_result
-from headscope.uncertainty.corrections import LEVEL
 from headscope_studies.dark_secrets import report
 from headscope_studies.dark_secrets.claims import CLAIMS, judge_models, name_related
-from headscope_studies.dark_secrets.disabled import count_significant
+from headscope_studies.dark_secrets.disabled import count_raw, count_significant
 from headscope_studies.dark_secrets.semantic import SAME
-from headscope_studies.dark_secrets.starts import RANDOM
 
 RESULTS = Path(__file__).parents[1] / "results"
 
@@ -59,10 +57,17 @@ class DarkFacts(StudyFacts):
         """The model, the task and the numbers of each pair of a model and a task."""
         return [(label, task, data.sel(task=task)) for label, data in self.models.items() for task in list_tasks(data)]
 
-    @property
-    def tasks(self) -> list[str]:
-        """The tasks of all models."""
-        return list(dict.fromkeys(task for _, task, _ in self.by_task))
+    @cached_property
+    def names(self) -> dict[str, str]:
+        """The name of every model by its label; tasks with fewer seeds have a label of their own."""
+        return {label: label.removesuffix(f"-{count}-seeds") for label, count in self.seeds.items()}
+
+    def average(self, shares: Callable[[xr.Dataset], xr.DataArray]) -> dict[str, float]:
+        """Return by model the mean over its tuned models, of all tasks and seeds that have the share, in percent."""
+        tuned: dict[str, list[float]] = {}
+        for label, data in self.measured.items():
+            tuned.setdefault(self.names[label], []).extend(np.ravel(shares(data).values).tolist())
+        return {name: 100 * float(np.nanmean(values)) for name, values in tuned.items()}
 
 
 @cache
@@ -93,13 +98,8 @@ def find_unlearned(facts: DarkFacts) -> list[dict[str, Any]]:
     for label, task, data in facts.by_task:
         raw, majority = data.sel(lens="raw"), float(data["majority"])
         if float(raw["score_low"]) <= majority:
-            rows.append({"label": label, "task": task, "score": float(raw["score"]), "majority": majority})
+            rows.append({"label": facts.names[label], "task": task, "score": float(raw["score"]), "majority": majority})
     return rows
-
-
-def average_share(facts: DarkFacts, name: str, **where: str) -> dict[str, float]:
-    """Return by model the mean of a share over tasks and seeds, in percent."""
-    return {label: 100 * float(data[name].sel(where).mean()) for label, data in facts.measured.items() if name in data}
 
 
 def average_not_lower(facts: DarkFacts) -> dict[str, float]:
@@ -107,8 +107,7 @@ def average_not_lower(facts: DarkFacts) -> dict[str, float]:
 
     The share is that of each tuned model; then these are averaged over tasks and seeds.
     """
-    shares = {label: (data["head_change"] >= 0).mean(("layer", "head")) for label, data in facts.measured.items()}
-    return {label: 100 * float(share.mean()) for label, share in shares.items()}
+    return facts.average(lambda data: (data["head_change"] >= 0).mean(("layer", "head")))
 
 
 def count_changes(facts: DarkFacts) -> dict[str, int]:
@@ -127,17 +126,21 @@ def count_changes(facts: DarkFacts) -> dict[str, int]:
 
 
 def average_raw(facts: DarkFacts) -> float:
-    """Return the share of heads with p < 0.05, taken for each tuned model and then averaged, in percent."""
+    """Return the share of heads with p < 0.05, taken for each tuned model that has it and then averaged, in percent."""
     shares = [
-        np.ravel((data["head_change_p"] < LEVEL).mean(("layer", "head")).values) for data in facts.measured.values()
+        count_raw(data.sel(task=task, seed=seed))
+        for data in facts.measured.values()
+        for task in list_tasks(data)
+        for seed in data["seed"].values
     ]
-    return 100 * float(np.concatenate(shares).mean())
+    return 100 * float(np.nanmean(shares))
 
 
-def list_start_scores(facts: DarkFacts, task: str, start: str = RANDOM) -> list[float]:
-    """Return the score of every model that was studied on a task, from one of the starts."""
-    scores = [data["start_score"].sel(start=start) for data in facts.models.values()]
-    return [float(score.sel(task=task)) for score in scores if task in score["task"]]
+def list_raw(facts: DarkFacts) -> list[str]:
+    """Return the tasks with p-values before correction."""
+    return [
+        task for data in facts.measured.values() for task in list_tasks(data) if count_raw(data.sel(task=task)) >= 0
+    ]
 
 
 def summarize_related(facts: DarkFacts, kind: str) -> list[dict[str, Any]]:

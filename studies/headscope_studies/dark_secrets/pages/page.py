@@ -7,6 +7,7 @@ import xarray as xr
 from matplotlib.figure import Figure
 
 from headscope.core.estimate import interval_names
+from headscope.core.provenance import read_provenance
 from headscope.experiments.pages.generate import Generated, StudyPages, write_pictures
 from headscope.experiments.pages.tables import draw_scaled, draw_verdicts
 from headscope.experiments.relation_heads import ENCODED
@@ -21,13 +22,12 @@ from headscope_studies.dark_secrets.pages.facts import (
     DarkFacts,
     average_not_lower,
     average_raw,
-    average_share,
     count_changes,
     find_unlearned,
     list_margins,
+    list_raw,
     list_reduced,
     list_reports,
-    list_start_scores,
     read_facts,
     summarize_related,
 )
@@ -37,19 +37,25 @@ FOLDER = Path(__file__).parent
 
 def page(facts: DarkFacts) -> bytes:
     """Return the page."""
+    trained = {task: data for _, task, data in facts.by_task}
+    stored = dict.fromkeys(task for data in facts.measured.values() for task in read_provenance(data)["stored"])
     text = fill_template(
         FOLDER / "page.md",
         facts=facts,
+        models=list(dict.fromkeys(facts.names.values())),
         paper=paper,
-        special=average_share(facts, "special_share"),
-        vertical=average_share(facts, "share", pattern="vertical", lens="raw"),
-        heterogeneous=average_share(facts, "share", pattern="heterogeneous", lens="raw"),
+        special=facts.average(lambda data: data["special_share"]),
+        vertical=facts.average(lambda data: data["share"].sel(pattern="vertical", lens="raw")),
+        heterogeneous=facts.average(lambda data: data["share"].sel(pattern="heterogeneous", lens="raw")),
         not_lower=average_not_lower(facts),
+        gain=facts.average(lambda data: data["pretraining_gain_change"]),
         counts=count_changes(facts),
         raw=average_raw(facts),
+        raw_tasks=list(dict.fromkeys(list_raw(facts))),
         reduced=list_reduced(facts),
         unlearned=find_unlearned(facts),
-        from_random=list_start_scores(facts, "SST-2"),
+        trained=trained,
+        stored=list(stored),
         starts=tables.starts_grid(facts),
         related={kind: summarize_related(facts, kind) for kind in facts.related},
         encoded=ENCODED,
@@ -58,18 +64,27 @@ def page(facts: DarkFacts) -> bytes:
     return join_lines(text).encode()
 
 
+def draw_named(facts: DarkFacts) -> Figure:
+    """Draw the verdicts; tasks with fewer seeds stand with the others of their model."""
+    return draw_verdicts(facts, names=list(facts.names.values()))
+
+
 @theme.apply()
 def draw_special(facts: DarkFacts) -> Figure:
-    """Draw the weight of every head on [CLS] and [SEP], mean over tasks and seeds, layer by layer."""
+    """Draw the weight of every head on [CLS] and [SEP], mean over tuned models, layer by layer."""
+    weights: dict[str, list[xr.DataArray]] = {}
+    for label, data in facts.measured.items():
+        stacked = data["special_weight"].stack(tuned=("task", "seed")).dropna("tuned", how="all")
+        weights.setdefault(facts.names[label], []).append(stacked.drop_vars(("tuned", "task", "seed")))
     figure = canvas.new_figure((theme.PAGE[0], 2.6))
-    panels = figure.subplots(1, len(facts.measured), sharey=True, squeeze=False)[0]
-    for panel, (label, data) in zip(panels, facts.measured.items(), strict=True):
-        weight = 100 * data["special_weight"].mean(("task", "seed")).transpose("layer", "head").values
-        layers = np.repeat(np.arange(1, len(weight) + 1), weight.shape[1])
+    panels = figure.subplots(1, len(weights), sharey=True, squeeze=False)[0]
+    for panel, (name, parts) in zip(panels, weights.items(), strict=True):
+        weight = 100 * xr.concat(parts, "tuned").mean("tuned").transpose("layer", "head").values
+        layers = np.repeat(np.arange(len(weight)), weight.shape[1])
         panel.plot(layers, weight.ravel(), ".", color=theme.ink, alpha=0.6, markersize=5)
         panel.axhline(100 * SIMPLY, color=theme.quiet, linewidth=0.6)
-        panel.set(ylim=(0, 100), xticks=range(1, len(weight) + 1))
-        panel.set_title(label, fontsize=theme.text_size("note"))
+        panel.set(ylim=(0, 100), xticks=range(len(weight)))
+        panel.set_title(name, fontsize=theme.text_size("note"))
         panel.set_xlabel("layer", fontsize=theme.text_size("note"))
         series.style_axes(panel)
     panels[0].set_ylabel("weight on [CLS] and [SEP] (%)", fontsize=theme.text_size("note"))
@@ -87,8 +102,7 @@ def draw_layers(facts: DarkFacts) -> Figure:
         for label, task, data in facts.by_task:
             layers = data.sel(lens="raw", drop=True) if name == "similarity_layer" else data
             intervals = select_interval(layers, name, scale).reset_coords(drop=True)
-            intervals = intervals.assign_coords(layer=intervals["layer"] + 1)
-            columns.setdefault(task, []).append(intervals.expand_dims(lens=[label]))
+            columns.setdefault(task, []).append(intervals.expand_dims(lens=[facts.names[label]]))
         rows[title] = {task: xr.concat(lines, "lens", join="outer") for task, lines in columns.items()}
     return interval_facets(rows, x="layer", label="layer", lines=True)
 
@@ -105,7 +119,7 @@ def draw_relations(facts: DarkFacts) -> Figure:
     return interval_facets({"weight above chance": panels}, x="relation")
 
 
-PICTURES = {"verdicts": draw_verdicts, "special": draw_special, "layers": draw_layers, "relations": draw_relations}
+PICTURES = {"verdicts": draw_named, "special": draw_special, "layers": draw_layers, "relations": draw_relations}
 
 
 def draw_pictures(facts: DarkFacts) -> dict[str, Figure]:

@@ -59,7 +59,9 @@ def starts_grid(facts: DarkFacts) -> str:
         share = data["start_score"].sel(start=MAJORITY).values  # a regression has no most common label
         frame[MAJORITY] = [f"{value:.2f}" if value == value else "" for value in share]
         frame = frame[["metric", *STARTS]]
-        frames.append(frame.set_axis(pd.Index([f"{label}, {task}" for task in frame.index], name="model, task")))
+        frames.append(
+            frame.set_axis(pd.Index([f"{facts.names[label]}, {task}" for task in frame.index], name="model, task"))
+        )
     return to_grid(pd.concat(frames))
 
 

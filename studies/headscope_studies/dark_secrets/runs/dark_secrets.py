@@ -27,7 +27,15 @@ import xarray as xr
 import headscope as hs
 from headscope.core.provenance import read_provenance, stamp
 from headscope.experiments.relation_heads import measure_relations, read_relations, show_relation
-from headscope.experiments.runs import TUNING, TUNING_BY_TASK, add_join, merge_facts, to_single
+from headscope.experiments.runs import (
+    TUNING,
+    TUNING_BY_TASK,
+    add_join,
+    merge_facts,
+    split_stored,
+    to_single,
+    widen_intervals,
+)
 from headscope.experiments.seeds import join_seeds
 from headscope.experiments.steps import print_progress
 from headscope.experiments.study import stamp_tasks
@@ -49,6 +57,9 @@ MAX_LENGTH = 128
 OPTIONS = ("limit", "train_limit", "epochs", "batch_size", "learning_rate", "warmup")
 SETTINGS = ("epochs", "batch_size", "learning_rate", "warmup", "max_length", "limit")
 """What decides a fine-tuning, beside its seed and its data."""
+
+CHANGES = ("head_change", "layer_change", "pretraining_gain_change", "random_gain_change")
+"""Changes of a score that have intervals of their own."""
 
 SHARED = ("version", "weights_hash", "max_length", "classifier", "device", "dtype")
 """Facts that all runs of one model must have in common."""
@@ -131,8 +142,13 @@ def join(chosen: argparse.Namespace) -> None:
     """Join the tasks and seeds of each model in one file, single precision; relations and their maps in others."""
     for label in sorted({path.name.partition(".")[0] for path in chosen.folder.glob(f"*.{PART}.npz")}):
         runs = [read_npz(path) for path in sorted(chosen.folder.glob(f"{label}.*.{PART}.npz"))]
-        runs.sort(key=lambda each: (ORDER.index(each["task"].item()), int(each["seed"].item())))
         facts, known = merge_facts(runs, SHARED, COMMAND), {int(each["seed"].item()) for each in runs}
+        if chosen.stored:
+            path = chosen.stored / f"dark_secrets_{label}.nc"
+            stored = split_stored(path, [str(each["task"].item()) for each in runs])
+            facts["stored"] = list(dict.fromkeys(str(each["task"].item()) for each in stored))
+            runs += [widen_intervals(each, CHANGES) for each in stored]
+        runs.sort(key=lambda each: (ORDER.index(each["task"].item()), int(each["seed"].item())))
         for seeds, part in group_seeds(runs).items():
             complete = len(seeds) == len(known)
             name = label if complete else f"{label}-{len(seeds)}-seeds"

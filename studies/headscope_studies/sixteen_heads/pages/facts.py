@@ -16,7 +16,7 @@ from headscope.experiments.pages.facts import StudyFacts
 from headscope.experiments.summary import list_tasks
 from headscope.results.store import open_result
 from headscope_studies.sixteen_heads import report
-from headscope_studies.sixteen_heads.claims import CLAIMS, TRANSLATION_CLAIMS, complete_sites
+from headscope_studies.sixteen_heads.claims import ALL, CLAIMS, TRANSLATION_CLAIMS, complete_sites, complete_tasks
 from headscope_studies.sixteen_heads.translation import SITES
 
 RESULTS = Path(__file__).parents[1] / "results"
@@ -61,7 +61,7 @@ def read_facts(folder: Path = RESULTS) -> HeadFacts:
     stem = HeadFacts.stem
     results = {path.stem.removeprefix(stem): open_result(path) for path in sorted(folder.glob(f"{stem}*.nc"))}
     sites = results.pop(TRANSLATION)
-    return HeadFacts(results, complete_sites(sites))
+    return HeadFacts({label: complete_tasks(data) for label, data in results.items()}, complete_sites(sites))
 
 
 def list_reports(folder: Path = RESULTS) -> list[tuple[str, Document]]:
@@ -82,9 +82,15 @@ def average_shares(facts: HeadFacts, name: str, **where: Any) -> float:
     return 100 * float(np.mean(shares))
 
 
+def average_sites(facts: HeadFacts, name: str, site: str = ALL, **where: Any) -> float:
+    """Return a share of the heads at a site, or of the score, taken for each translator, then averaged; in percent."""
+    return 100 * float(facts.sites[name].sel(task=site, **where).mean())
+
+
 def list_during(facts: HeadFacts, trained: int) -> list[float]:
     """Return the correlation of importance at a part of training with that at the end, by site and translator."""
-    return np.ravel(facts.sites["determined"].sel(trained=trained, task=list(SITES)).values).tolist()
+    values = np.ravel(facts.sites["determined"].sel(trained=trained, task=list(SITES)).values)
+    return [float(value) for value in values if np.isfinite(value)]
 
 
 def list_margins(models: Iterable[xr.Dataset]) -> list[float]:

@@ -8,7 +8,6 @@ import pandas as pd
 import xarray as xr
 from matplotlib.figure import Figure
 
-from headscope.core.estimate import interval_names
 from headscope.core.provenance import read_provenance
 from headscope.experiments.claims import MOOT
 from headscope.experiments.pages.generate import Generated, StudyPages, write_pictures
@@ -20,12 +19,13 @@ from headscope.experiments.template import fill_template, join_lines
 from headscope.plotting.facets import interval_facets
 from headscope.plotting.verdict_grid import verdict_grid
 from headscope_studies.sixteen_heads import report
-from headscope_studies.sixteen_heads.claims import ALL, CLAIMS, CROSS, TRANSLATION_CLAIMS
+from headscope_studies.sixteen_heads.claims import ALL, CLAIMS, COLLAPSE, CROSS, NOTABLE, TRANSLATION_CLAIMS, left_alone
 from headscope_studies.sixteen_heads.pages import tables
 from headscope_studies.sixteen_heads.pages.facts import (
     TRANSLATION,
     HeadFacts,
     average_shares,
+    average_sites,
     find_reduced,
     find_unlearned,
     list_during,
@@ -47,20 +47,32 @@ def page(facts: HeadFacts) -> bytes:
 
 def collect_numbers(facts: HeadFacts) -> dict[str, Any]:
     """Return the numbers on the page; shares of heads are taken for each trained model, and then averaged."""
-    sites = combine_seeds(facts.sites)
+    cross = facts.sites.sel(task=CROSS)
+    run, models = read_provenance(facts.sites), facts.measured
+    stored = dict.fromkeys(task for data in models.values() for task in read_provenance(data)["stored"])
     return {
-        "sites": sites,
-        "pairs": read_provenance(facts.sites)["train"],
-        "last": 100 * facts.sites["last"].sel(task=CROSS).values,
-        "during": partial(list_during, facts),
-        "whole": facts.sites["score"].sel(task=CROSS).values,
-        "lost": -facts.sites["best_change"].sel(task=CROSS).isel(layer=-1).values,
-        "layers": facts.sites.sizes["layer"],
+        "collapse": COLLAPSE,
+        "notable": 100 * NOTABLE,
+        "pairs": run["train"],
+        "old_sites": [SITE_NAMES[site] for site in run["stored"]],
+        "old_n": int(facts.sites["n"].min()),
+        "old_tasks": list(stored),
+        "sites": combine_seeds(facts.sites),
+        "last": 100 * cross["last"].values,
+        "whole": cross["score"].values,
+        "lost": -cross["best_change"].isel(layer=-1).values,
+        "site_share": partial(average_sites, facts),
         "share": partial(average_shares, facts),
+        "tenth": {
+            label: 100 * float(data["single"].sel(task="STS-B").mean()) for label, data in facts.measured.items()
+        },
+        "during": partial(list_during, facts),
+        "layers": facts.sites.sizes["layer"],
         "reduced": find_reduced(facts),
         "unlearned": find_unlearned(facts),
         "margins": list_margins(facts.models.values()),
-        "site_margins": list_margins([sites.sel(task=list(SITES))]),
+        "site_margins": list_margins([combine_seeds(facts.sites).sel(task=[CROSS, "encoder"])]),
+        "trained": {task: data for _, task, data in facts.by_task},
     }
 
 
@@ -79,10 +91,8 @@ def draw_verdicts(facts: HeadFacts) -> Figure:
 
 def draw_layers(facts: HeadFacts) -> Figure:
     """Draw the score of translation that is left with the best head of one layer alone, a panel for each site."""
-    score = facts.sites["alone_score" if "alone_score" in facts.sites else "score"]
-    ends = [1 + facts.sites[name] / score for name in interval_names("best_change")]
-    alone = combine_seeds(xr.Dataset(dict(zip(interval_names("alone"), ends, strict=True))))
-    alone = alone.assign_coords(layer=[f"layer {layer + 1}" for layer in alone["layer"].values])
+    alone = combine_seeds(xr.Dataset(left_alone(facts.sites, "alone")))
+    alone = alone.assign_coords(layer=[f"layer {layer}" for layer in alone["layer"].values])
     left = select_interval(alone, "alone", 100).expand_dims(lens=["best head alone"])
     panels = {SITE_NAMES[site]: left.sel(task=site) for site in SITES}
     return interval_facets({"BLEU left (%)": panels}, x="layer")

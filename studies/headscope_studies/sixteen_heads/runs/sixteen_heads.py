@@ -23,9 +23,20 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import xarray as xr
+
 import headscope as hs
+from headscope.core.estimate import ENDS, interval_names
 from headscope.core.provenance import read_provenance, stamp
-from headscope.experiments.runs import TUNING, TUNING_BY_TASK, add_join, merge_facts, to_single
+from headscope.experiments.runs import (
+    TUNING,
+    TUNING_BY_TASK,
+    add_join,
+    merge_facts,
+    split_stored,
+    to_single,
+    widen_intervals,
+)
 from headscope.experiments.seeds import join_seeds
 from headscope.experiments.steps import print_progress
 from headscope.experiments.study import stamp_tasks
@@ -33,6 +44,8 @@ from headscope.experiments.tasks import read_glue
 from headscope.experiments.tuned import check_runs, describe_tuning
 from headscope.results.npz import read_npz, write_npz
 from headscope_studies.sixteen_heads import SixteenHeads
+from headscope_studies.sixteen_heads.claims import COMPARED
+from headscope_studies.sixteen_heads.measure import compare_orders
 from headscope_studies.sixteen_heads.paper import KINDS
 from headscope_studies.sixteen_heads.translation import ALL, SITES, measure_sites
 
@@ -119,19 +132,43 @@ def join(chosen: argparse.Namespace) -> None:
     for label in sorted({path.name.partition(".")[0] for path in chosen.folder.glob("*.numbers.npz")}):
         runs = [read_npz(path) for path in sorted(chosen.folder.glob(f"{label}.*.numbers.npz"))]
         facts = merge_facts(runs, SHARED, COMMAND)
+        if chosen.stored:
+            path = chosen.stored / f"sixteen_heads_{label}.nc"
+            stored = split_stored(path, [str(each["task"].item()) for each in runs])
+            facts["stored"] = list(dict.fromkeys(str(each["task"].item()) for each in stored))
+            runs += [bound_stored(each) for each in stored]
         runs.sort(key=lambda each: (ORDER.index(str(each["task"].item())), int(each["seed"].item())))
         numbers = join_seeds([each.drop_attrs() for each in runs]).map(to_single)
         hs.save(stamp_tasks(numbers, **facts), chosen.out / f"sixteen_heads_{label}.nc", overwrite=True)
     runs = [read_npz(path) for path in sorted(chosen.folder.glob("*.sites.npz"))]
     if runs:
         facts = merge_facts(runs, SHARED, COMMAND)
+        if chosen.stored:
+            path, seeds = chosen.stored / "sixteen_heads_translation.nc", {int(each["seed"].item()) for each in runs}
+            stored = split_stored(path, [str(each["task"].item()) for each in runs])
+            facts["stored"] = list(dict.fromkeys(str(each["task"].item()) for each in stored))
+            runs += [each for each in stored if int(each["seed"].item()) in seeds]
         runs.sort(key=lambda each: ((ALL, *SITES).index(str(each["task"].item())), int(each["seed"].item())))
         sites = join_seeds([each.drop_attrs() for each in runs]).map(to_single)
-        hashes = dict.fromkeys(read_provenance(each)["weights_hash"] for each in runs)
+        hashes = dict.fromkeys(read_provenance(each)["weights_hash"].split()[0] for each in runs)
         facts |= {"seed": sites["seed"].values.tolist(), "weights_hash": " ".join(hashes)}
         for path in sorted(chosen.folder.glob("translation-*.json")):  # those of docs/runs/translation.py
             facts["train"] = json.loads(path.read_text(encoding="utf-8"))["training"]["facts"]["n"]
         hs.save(stamp(sites, **facts), chosen.out / "sixteen_heads_translation.nc", overwrite=True)
+
+
+def bound_stored(numbers: xr.Dataset) -> xr.Dataset:
+    """Return results of an earlier run with the intervals of changes as they are measured now."""
+    numbers = widen_intervals(widen_intervals(numbers, ["change"]), ["best_change"], share=0.5)
+    pruned = widen_intervals(numbers, ["pruned_change"])
+    whole = numbers["pruned"] == 0  # which is compared with itself
+    numbers = numbers.assign({end: numbers[end].where(whole, pruned[end]) for end in interval_names("pruned_change")})
+    kept = {f"kept{end}": 1 + numbers[f"pruned_change{end}"] / abs(numbers["score"]) for end in ENDS}
+    half = numbers["random_change"].sel(pruned=COMPARED, drop=True).rename(drawn="half")
+    numbers = numbers.assign({**kept, "half_change": half})
+    gain = compare_orders(numbers.isel(task=0, seed=0))
+    ends = zip(interval_names("gain"), gain, strict=True)
+    return numbers.assign({name: 0 * numbers["gain"] + end for name, end in ends})
 
 
 def _label(chosen: argparse.Namespace) -> str:
