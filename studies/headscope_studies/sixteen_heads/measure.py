@@ -22,10 +22,9 @@ from headscope.experiments.tuned import ABLATION_BATCH, TaskRun, ignore_truncati
 from headscope.training.labels import find_majority
 from headscope.training.score import score
 from headscope.uncertainty.corrections import LEVEL
-from headscope.uncertainty.intervals import student_margin
 from headscope_studies.sixteen_heads import head_effects as effects
 from headscope_studies.sixteen_heads.claims import COMPARED, SMALL, enough
-from headscope_studies.sixteen_heads.head_effects import Ends, correlate_heads, share_of
+from headscope_studies.sixteen_heads.head_effects import Ends, compare_orders, correlate_heads, share_of
 
 REDUCTIONS = ("example", "token", "batch")
 STEP = 10
@@ -110,7 +109,6 @@ def measure_heads(
         "worse_share": share_of(significant & (change.values[known] < 0)),
         "small_share": share_of(np.abs(change.values[known]) < SMALL * abs(whole)),
         "enough_share": share_of(enough(best, float(alone["score"]), LEVEL)),
-        "gain": compare_orders(curves),
     }
     agreement = [correlate_heads(importance.sel(reduction=name), np.abs(change)) for name in REDUCTIONS]
     variables: dict[str, Any] = {}
@@ -146,14 +144,9 @@ def measure_curves(model: Model, examples: Sequence[Example], orders: int, optio
     halves = [table.sel(pruned=COMPARED, drop=True).rename(seed="half") for table in (random["change"], half)]
     names = {name: name.replace("score", "pruned_score").replace("change", "pruned_change") for name in NUMBERS}
     single = _keep_one_head(model, examples, options)
-    return (
-        curves.rename(names)
-        .assign(shares)
-        .assign(single)
-        .merge(spread.to_dataset())
-        .assign(half_change=xr.concat(halves, "half"))
-        .drop_attrs()
-    )
+    curves = curves.rename(names).assign(shares).assign(single).merge(spread.to_dataset())
+    curves = curves.assign(half_change=xr.concat(halves, "half"))
+    return curves.assign(with_interval("gain", (), map(np.asarray, compare_orders(curves)))).drop_attrs()
 
 
 def _keep_one_head(model: Model, examples: Sequence[Example], options: dict[str, Any]) -> dict[str, Any]:
@@ -168,21 +161,6 @@ def _keep_one_head(model: Model, examples: Sequence[Example], options: dict[str,
     whole = np.abs(pruned["score"].values - pruned["change"].values)
     with np.errstate(invalid="ignore", divide="ignore"):  # a score of 0 leaves no share
         return with_interval("single", (), (1 + end.values / whole for end in estimate(pruned, "change").ends))
-
-
-def compare_orders(curves: xr.Dataset) -> Ends:
-    """Return how much more of the score pruning by importance keeps than a random order does, at half of the heads.
-
-    The margins of both add as independent ones: that of the score, and Student's for one more random order, which is
-    what an order by importance that says nothing would be.
-    """
-    ordered = curves.sel(pruned=COMPARED, order="importance")
-    random = curves["half_change"].values
-    change, low, high = map(float, estimate(ordered, "pruned_change").ends)
-    spread = np.std(random, ddof=1) * np.sqrt(len(random) + 1)
-    reach = float(np.hypot((high - low) / 2, student_margin(spread, float(len(random)))))
-    gain = change - float(np.mean(random))
-    return gain, gain - reach, gain + reach
 
 
 def follow_training(

@@ -125,6 +125,16 @@ def count_changes(facts: DarkFacts) -> dict[str, int]:
     return counts
 
 
+def find_worst_layer(facts: DarkFacts) -> dict[str, Any]:
+    """Return the model, the task and the layer without which the score falls most, and the change in points."""
+    falls = []
+    for label, task, data in facts.by_task:
+        change = data["layer_change"]
+        layer = int(change["layer"][int(change.argmin("layer"))])
+        falls.append({"label": facts.names[label], "task": task, "layer": layer, "change": 100 * float(change.min())})
+    return min(falls, key=lambda fall: float(fall["change"]))
+
+
 def average_raw(facts: DarkFacts) -> float:
     """Return the share of heads with p < 0.05, taken for each tuned model that has it and then averaged, in percent."""
     shares = [

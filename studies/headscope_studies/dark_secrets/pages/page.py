@@ -24,6 +24,7 @@ from headscope_studies.dark_secrets.pages.facts import (
     average_raw,
     count_changes,
     find_unlearned,
+    find_worst_layer,
     list_margins,
     list_raw,
     list_reduced,
@@ -38,7 +39,7 @@ FOLDER = Path(__file__).parent
 def page(facts: DarkFacts) -> bytes:
     """Return the page."""
     trained = {task: data for _, task, data in facts.by_task}
-    stored = dict.fromkeys(task for data in facts.measured.values() for task in read_provenance(data)["stored"])
+    stored = dict.fromkeys(task for data in facts.measured.values() for task in read_provenance(data).get("stored", ()))
     text = fill_template(
         FOLDER / "page.md",
         facts=facts,
@@ -48,6 +49,7 @@ def page(facts: DarkFacts) -> bytes:
         vertical=facts.average(lambda data: data["share"].sel(pattern="vertical", lens="raw")),
         heterogeneous=facts.average(lambda data: data["share"].sel(pattern="heterogeneous", lens="raw")),
         not_lower=average_not_lower(facts),
+        worst=find_worst_layer(facts),
         gain=facts.average(lambda data: data["pretraining_gain_change"]),
         counts=count_changes(facts),
         raw=average_raw(facts),
@@ -116,7 +118,7 @@ def draw_relations(facts: DarkFacts) -> Figure:
         tables = [data[interval_names("best_gain_change")].sel(task=order) for data in results.values()]
         best = xr.concat([table.drop_attrs() for table in tables], "lens").assign_coords(lens=list(results))
         panels[names[kind]] = select_interval(best, "best_gain_change").rename(task="relation")
-    return interval_facets({"weight above chance": panels}, x="relation")
+    return interval_facets({"weight above distance": panels}, x="relation")
 
 
 PICTURES = {"verdicts": draw_named, "special": draw_special, "layers": draw_layers, "relations": draw_relations}

@@ -6,6 +6,7 @@ import xarray as xr
 from headscope.core.provenance import read_provenance, stamp
 from headscope.results.npz import write_npz
 from headscope.results.store import open_result
+from headscope_studies.dark_secrets.claims import CLAIMS
 from headscope_studies.dark_secrets.pages import page
 from headscope_studies.dark_secrets.pages.facts import (
     RELATED,
@@ -63,9 +64,10 @@ def test_the_page_answers_in_words_and_numbers_with_four_figures(facts, maker):
     check_page(
         maker,
         facts,
-        "of the heads of tiny to give more than half of their attention to the two special tokens",
+        "of the heads of tiny give more than half of their attention to these two tokens",
         "| heads without which the score is not lower, one at a time |",
-        "| SST-2 from random weights, where the paper has 0.80 |",
+        "| points of the score gained by pretraining |",
+        "have p < 0.05 before it",
         "changes of the score by one head",
         "| tiny, RTE | accuracy |",
         "MNLI and QQP are not at hand",
@@ -140,9 +142,15 @@ def test_a_task_with_fewer_seeds_stands_apart(joined, tmp_path):
 def test_sentences_without_numbers_are_true_of_the_committed_results():
     """The page says so of these results, without a look at others."""
     facts = read_facts()
-    assert {data.sizes["seed"] for data in facts.measured.values()} == {3}  # the widest of all seeds
-    assert all("not_run" not in read_provenance(data) for data in facts.measured.values())
-    assert not list_reduced(facts)
+    assert {data.sizes["seed"] for data in facts.measured.values()} == {2, 3}  # MRPC has two
     assert find_unlearned(facts)
     assert list(facts.related) == list(RELATED)
-    assert all(set(results) == set(facts.models) for results in facts.related.values())
+    assert all(set(results) == set(facts.names.values()) for results in facts.related.values())
+    verdicts = {claim.text: facts.cells(claim) for claim in CLAIMS}
+    harmed = [cell for text, cells in verdicts.items() if "improves the score" in text for cell in cells.values()]
+    assert {cell.verdict for cell in harmed} == {"undecided"}  # no head or layer is shown to harm
+    learned = verdicts["Fine-tuned from random weights, the model still learns the task, on all tasks but STS-B."]
+    assert {task for (_, task), cell in learned.items() if cell.verdict == "holds"} == {"SST-2"}
+    vertical = facts.average(lambda data: data["share"].sel(pattern="vertical", lens="raw"))
+    special = facts.average(lambda data: data["special_share"])
+    assert all(vertical[name] > 50 > special[name] for name in special)  # about half look vertical

@@ -113,7 +113,7 @@ def test_links_are_between_mentions_of_one_entity():
     words = ("Ann", "said", "she", "met", "Eve", "before", "Ann")
     example = Example("0", " ".join(words), words=words, columns={"mentions": mentions})
     (passage,) = link_mentions([example, Example("1", "No", words=("No",), columns={"mentions": ()})])
-    assert passage.columns["word_pairs"] == ((2, 0, LINKS["pronoun"]), (6, 2, LINKS["nominal"]))
+    assert passage.columns["word_pairs"] == ((2, 0, LINKS["pronoun"]), (6, 2, LINKS["proper"]))
     mentions = ((0, 0, "7", ""), (6, 6, "7", ""))
     (passage,) = link_mentions([Example("0", " ".join(words), words=words, columns={"mentions": mentions})])
     assert passage.columns["word_pairs"] == ((6, 0, SAME),)

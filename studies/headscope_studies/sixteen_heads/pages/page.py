@@ -14,7 +14,6 @@ from headscope.experiments.pages.generate import Generated, StudyPages, write_pi
 from headscope.experiments.pages.tables import draw_scaled
 from headscope.experiments.rendering.report import select_interval
 from headscope.experiments.seeds import combine_seeds
-from headscope.experiments.summary import list_tasks
 from headscope.experiments.template import fill_template, join_lines
 from headscope.plotting.facets import interval_facets
 from headscope.plotting.verdict_grid import verdict_grid
@@ -39,6 +38,9 @@ FOLDER = Path(__file__).parent
 SITE_NAMES = {ALL: "all", "encoder": "encoder", "decoder": "decoder", CROSS: "encoder–decoder"}
 """Names of the sites of the model that translates, in the order of figures."""
 
+SHOWN = "STS-B"
+"""The task that is drawn: of classes, a model that always answers the same keeps most of the score."""
+
 
 def page(facts: HeadFacts) -> bytes:
     """Return the page."""
@@ -49,23 +51,22 @@ def collect_numbers(facts: HeadFacts) -> dict[str, Any]:
     """Return the numbers on the page; shares of heads are taken for each trained model, and then averaged."""
     cross = facts.sites.sel(task=CROSS)
     run, models = read_provenance(facts.sites), facts.measured
-    stored = dict.fromkeys(task for data in models.values() for task in read_provenance(data)["stored"])
+    stored = dict.fromkeys(task for data in models.values() for task in read_provenance(data).get("stored", ()))
     return {
         "collapse": COLLAPSE,
         "notable": 100 * NOTABLE,
         "pairs": run["train"],
-        "old_sites": [SITE_NAMES[site] for site in run["stored"]],
+        "old_sites": [SITE_NAMES[site] for site in run.get("stored", ())],
         "old_n": int(facts.sites["n"].min()),
         "old_tasks": list(stored),
         "sites": combine_seeds(facts.sites),
         "last": 100 * cross["last"].values,
         "whole": cross["score"].values,
+        "gain": facts.sites["gain"].sel(task=ALL).values,
         "lost": -cross["best_change"].isel(layer=-1).values,
         "site_share": partial(average_sites, facts),
         "share": partial(average_shares, facts),
-        "tenth": {
-            label: 100 * float(data["single"].sel(task="STS-B").mean()) for label, data in facts.measured.items()
-        },
+        "tenth": {label: 100 * float(data["single"].sel(task=SHOWN).mean()) for label, data in facts.measured.items()},
         "during": partial(list_during, facts),
         "layers": facts.sites.sizes["layer"],
         "reduced": find_reduced(facts),
@@ -99,24 +100,23 @@ def draw_layers(facts: HeadFacts) -> Figure:
 
 
 def draw_pruning(facts: HeadFacts) -> Figure:
-    """Draw the share of the score left by heads pruned: a row for translation and each model, a panel for each task."""
+    """Draw the share of the score left by heads pruned, of translation and of a task of numbers."""
     kept = report.select_kept(combine_seeds(facts.sites))
-    rows = {"translation: BLEU left (%)": {name: kept.sel(task=site) for site, name in SITE_NAMES.items()}}
-    for label, data in facts.models.items():
-        kept = report.select_kept(data)
-        rows[f"{label}: score left (%)"] = {task: kept.sel(task=task) for task in list_tasks(data)}
-    return interval_facets(rows, x="pruned", label="heads pruned (%)", lines=True)
+    panels = {f"translation, {SITE_NAMES[site]}": kept.sel(task=site) for site in (ALL, CROSS)}
+    panels |= {f"{SHOWN}, {label}": report.select_kept(data).sel(task=SHOWN) for label, data in facts.models.items()}
+    return interval_facets({"score left (%)": panels}, x="pruned", label="heads pruned (%)", lines=True)
 
 
 def draw_training(facts: HeadFacts) -> Figure:
-    """Draw the rank correlation of importance during training with that at the end, a panel for each model."""
+    """Draw the rank correlation of importance during training with that at the end, from scratch and in fine-tuning."""
+    sites = combine_seeds(facts.sites)
+    tasks = {f"translation, {SITE_NAMES[site]}": sites.sel(task=site) for site in ("encoder", CROSS)}
+    tasks |= {f"{SHOWN}, {label}": data.sel(task=SHOWN) for label, data in facts.models.items()}
     panels = {}
-    for label, data in {"translation, from scratch": combine_seeds(facts.sites), **facts.models}.items():
-        if "determined" in data:
-            tasks = [task for task in list_tasks(data) if bool(data["determined"].sel(task=task).notnull().any())]
-            known = select_interval(data.sel(task=tasks), "determined").rename(task="lens").dropna("trained", how="all")
-            panels[label] = known.assign_coords(lens=[SITE_NAMES.get(task, task) for task in tasks])
-    return interval_facets({"correlation with the end": panels}, x="trained", label="part of training (%)", lines=True)
+    for title, data in tasks.items():
+        known = select_interval(data, "determined").dropna("trained", how="all")
+        panels[title] = known.expand_dims(lens=["correlation of importance with that at the end"])
+    return interval_facets({"Spearman": panels}, x="trained", label="part of training (%)", lines=True)
 
 
 PICTURES = {"verdicts": draw_verdicts, "layers": draw_layers, "pruning": draw_pruning, "training": draw_training}

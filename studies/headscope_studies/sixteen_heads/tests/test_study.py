@@ -11,7 +11,7 @@ from headscope.experiments.claims import judge
 from headscope.experiments.rendering.report import describe_unlearned
 from headscope.training.score import score
 from headscope_studies.sixteen_heads import claims
-from headscope_studies.sixteen_heads.measure import compare_orders
+from headscope_studies.sixteen_heads.head_effects import compare_orders
 from headscope_studies.sixteen_heads.report import judge_results
 from headscope_studies.sixteen_heads.translation import measure_sites
 from tests.heads import headed_network
@@ -90,7 +90,7 @@ def test_the_last_layer_is_judged_by_what_its_best_head_leaves():
     variables = {f"best_change{end}": (("task", "layer"), values) for end, values in change.items()}
     shares = {name: ("task", [np.nan, share]) for name, share in (("small_share", 0.75), ("enough_share", 0.5))}
     shares |= {f"{name}{end}": values for name, values in shares.items() for end in ("_low", "_high")}
-    alone = {"alone_score": ("task", [np.nan, 20.0]), "n": ("task", [400, 400])}
+    alone = {name: ("task", [np.nan, 20.0]) for name in ("alone_score", "score")} | {"n": ("task", [400, 400])}
     sites = claims.complete_sites(xr.Dataset({**variables, **shares, **alone}, labels))
     np.testing.assert_allclose(
         [sites[f"last{end}"].sel(task="cross") for end in ("", "_low", "_high")], [0.4, 0.25, 0.55]
