@@ -16,12 +16,15 @@ from headscope.reporting.markdown import to_markdown
 from headscope_studies.dark_secrets import report
 from headscope_studies.dark_secrets.claims import name_related
 from headscope_studies.dark_secrets.pages.facts import DarkFacts
-from headscope_studies.dark_secrets.starts import MAJORITY, STARTS
+from headscope_studies.dark_secrets.starts import MAJORITY, RANDOM, TUNED
 
 FOLDER = Path(__file__).parent
 
 DRAWN = ("figure_2", "cosine", "heads", "relation")
 """The figures of the study's report that are on this page."""
+
+SHOWN = (MAJORITY, RANDOM, TUNED)
+"""The starts that are compared on the main page."""
 
 SECTIONS = (
     "Patterns",
@@ -50,15 +53,15 @@ def page(facts: DarkFacts) -> bytes:
 
 
 def starts_grid(facts: DarkFacts) -> str:
-    """Return the scores from every start, model by model and task by task."""
+    """Return the scores of fine-tuned models from every start, model by model and task by task."""
     columns = [TableColumn("metric", "metric")]
-    columns += [TableColumn(name, "start_score", {"start": name}, interval=name != MAJORITY) for name in STARTS]
+    columns += [TableColumn(name, "start_score", {"start": name}, interval=name != MAJORITY) for name in SHOWN]
     frames = []
     for label, data in facts.models.items():
-        frame = format_intervals(to_frame(data, {"task": "task"}, columns), ".2f", [*STARTS[1:]])
+        frame = format_intervals(to_frame(data, {"task": "task"}, columns), ".2f", SHOWN[1:])
         share = data["start_score"].sel(start=MAJORITY).values  # a regression has no most common label
         frame[MAJORITY] = [f"{value:.2f}" if value == value else "" for value in share]
-        frame = frame[["metric", *STARTS]]
+        frame = frame[["metric", *SHOWN]]
         frames.append(
             frame.set_axis(pd.Index([f"{facts.names[label]}, {task}" for task in frame.index], name="model, task"))
         )

@@ -71,7 +71,7 @@ def test_the_page_answers_in_words_and_numbers_with_four_figures(facts, maker):
         "changes of the score by one head",
         "| tiny, RTE | accuracy |",
         "MNLI and QQP are not at hand",
-        "for links of meaning",
+        "For links of meaning",
         words=900,
     )
 

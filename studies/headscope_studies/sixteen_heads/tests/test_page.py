@@ -30,6 +30,8 @@ def joined(tmp_path_factory):
     for seed in (0, 1):
         for task, name in (("rte", "RTE"), ("stsb", "STS-B")):
             data = numbers.assign_coords(task=[name]).expand_dims(seed=[seed], axis=1)
+            if name == "STS-B":  # a task of numbers has no most common label
+                data = data.assign(majority=data["majority"] * float("nan"))
             write_npz(stamp(data, **facts), folder / "found" / f"tiny.{task}.{seed}.numbers.npz")
         for site in (ALL, *SITES):
             data = (
@@ -79,7 +81,7 @@ def test_the_page_answers_in_words_and_numbers_with_four_figures(facts, maker):
 def test_tasks_that_are_not_learned_are_those_whose_interval_reaches_the_most_common_label(facts):
     unlearned = find_unlearned(facts)
     for label, task, data in facts.by_task:
-        learned = float(data["score_low"]) > float(data["majority"])
+        learned = not float(data["score_low"]) <= float(data["majority"])
         assert (label in [name for name, _, _ in unlearned.get(task, [])]) is not learned
     numbers = {label: data.assign(majority=data["majority"] * float("nan")) for label, data in facts.measured.items()}
     assert find_unlearned(HeadFacts(numbers, facts.sites)) == {}  # a task of numbers has no most common label
