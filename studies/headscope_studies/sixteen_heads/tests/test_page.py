@@ -71,9 +71,9 @@ def test_the_page_answers_in_words_and_numbers_with_four_figures(facts, maker):
         facts,
         "of its BLEU",
         "| BLEU lost with the best head of the last encoder–decoder layer alone |",
-        "are significant after Holm's correction for the number of heads",
+        "are significant after Holm's correction",
         "pairs of program messages",
-        "after a tenth of training",
+        "After a tenth of training",
         words=900,
     )
 
