@@ -159,7 +159,6 @@ def summarize_related(facts: DarkFacts, kind: str) -> list[dict[str, Any]]:
     for label, data in facts.related[kind].items():
         (claim, _) = facts.judged_all[name_related(kind, label)]
         layer, head, name, gain = find_best_relation(data.sel(task=[task.task for task in claim.tasks]))
-        same = data["best_gain_change"].sel(task=SAME) if SAME in data["task"].values else np.nan
         rows.append(
             {
                 "label": label,
@@ -168,10 +167,15 @@ def summarize_related(facts: DarkFacts, kind: str) -> list[dict[str, Any]]:
                 "has_head": sum(task.verdict in facts.exact for task in claim.tasks),
                 "best": f"{name}, L{layer}H{head}",
                 "gain": gain,
-                "same": float(same),
             }
         )
     return rows
+
+
+def list_same_words(facts: DarkFacts) -> list[float]:
+    """Return by model the largest weight above that at the same distance between two mentions that are equal words."""
+    results = [data["best_gain_change"] for data in facts.related["semantic"].values()]
+    return [float(gain.sel(task=SAME)) for gain in results if SAME in gain["task"].values]
 
 
 def find_best_relation(relations: xr.Dataset) -> tuple[int, int, str, float]:

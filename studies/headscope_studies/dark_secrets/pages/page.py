@@ -29,6 +29,7 @@ from headscope_studies.dark_secrets.pages.facts import (
     list_raw,
     list_reduced,
     list_reports,
+    list_same_words,
     read_facts,
     summarize_related,
 )
@@ -60,6 +61,7 @@ def page(facts: DarkFacts) -> bytes:
         stored=list(stored),
         starts=tables.starts_grid(facts),
         related={kind: summarize_related(facts, kind) for kind in facts.related},
+        same_words=list_same_words(facts),
         encoded=ENCODED,
         margins=list_margins(facts),
     )

@@ -38,6 +38,7 @@ def joined(tmp_path_factory):
                 numbers.drop_dims(["parts"])
                 .drop_vars("majority")
                 .assign_coords(trained=[10, 50])
+                .assign(alone_score=0 * numbers["alone_score"] + 0.5)
                 .assign_coords(task=[site])
                 .expand_dims(seed=[seed], axis=1)
             )
