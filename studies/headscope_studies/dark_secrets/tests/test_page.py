@@ -153,4 +153,4 @@ def test_sentences_without_numbers_are_true_of_the_committed_results():
     assert {task for (_, task), cell in learned.items() if cell.verdict == "holds"} == {"SST-2"}
     vertical = facts.average(lambda data: data["share"].sel(pattern="vertical", lens="raw"))
     special = facts.average(lambda data: data["special_share"])
-    assert all(vertical[name] > 50 > special[name] for name in special)  # about half look vertical
+    assert all(vertical[name] > 50 > special[name] for name in special)  # more than half look vertical
