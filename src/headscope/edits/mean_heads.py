@@ -59,7 +59,7 @@ class MeanHeads(HeadEdit):
         for site in self.selection.find_sites(list(heads)):
             table = self._find_tables().find(site)
             found = [layer for layer, means in enumerate(table) if not bool(means.isnan().all())]
-            if set(found) != set(heads[site]):
+            if not set(found) >= set(heads[site]):
                 raise InputError(
                     f"means are not of this model: they are of the layers {join_words(found)} of '{site}', and it "
                     f"has the layers {join_words(heads[site])}. {MAKE}"
