@@ -16,7 +16,7 @@ from headscope.core.errors import InputError
 from headscope.edits import GateHeads, MeanHeads
 from headscope.engine.model import Model
 from headscope.engine.pruning.pruned_config import list_pruned, pruned_heads
-from headscope.engine.recording.numbers import read_numbers
+from headscope.engine.recording.numbers import number_modules, read_numbers
 from headscope.engine.recording.sites import find_sites
 from headscope.training.scoring import prepare_scoring
 from headscope.viewer.long_input import open_long_input
@@ -70,12 +70,23 @@ def test_where_every_layer_attends_the_order_of_calls_numbers_layers(kind):
 
 
 def test_one_module_that_serves_several_layers_numbers_none():
+    attention = torch.nn.Module()
+    layers = [torch.nn.Module() for _ in range(3)]
+    for layer in layers[1:]:
+        layer.attn = attention
+    shared = torch.nn.Sequential(*layers)
+    assert number_modules(shared, [["1.attn"]]) == {}
+    layers[2].attn = torch.nn.Module()
+    assert number_modules(shared, [["1.attn", "2.attn"]]) == {"1.attn": 1, "2.attn": 2}
+
+
+def test_jamba_has_the_numbers_of_its_layers():
     torch.manual_seed(0)
-    sizes = {**SMALL, "vocab_size": len(tokenizer()), "num_hidden_layers": 4, "use_mamba_kernels": False}
-    kinds = {"layers_block_type": ["mamba", "hybrid", "mamba", "hybrid"], "attention_head_dim": 16}
-    config = transformers.AutoConfig.for_model("zamba", **sizes, **kinds, num_key_value_heads=4, mamba_d_state=4)
+    sizes = {**SMALL, "vocab_size": len(tokenizer()), "num_hidden_layers": 4, "num_key_value_heads": 2}
+    kinds = {"attn_layer_period": 2, "attn_layer_offset": 1, "use_mamba_kernels": False, "num_experts": 2}
+    config = transformers.AutoConfig.for_model("jamba", **sizes, **kinds)
     model = hs.load(transformers.AutoModel.from_config(config).eval(), tokenizer=tokenizer())
-    assert hs.capture(model, text(5)).layers == ((1, 3) if find_sites(model).numbers else (0, 1))
+    assert hs.capture(model, text(5)).layers == (1, 3)
 
 
 def test_a_trace_is_of_the_models_layers():

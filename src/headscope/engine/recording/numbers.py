@@ -13,7 +13,7 @@ def number_modules(network: Any, sites: Iterable[Sequence[str]]) -> dict[str, in
     """Return the layer of each attention module at sites that number theirs with gaps.
 
     Elsewhere the order of calls numbers the layers. `sites` are the names of the modules of each site. A module that is
-    in several places (Zamba) computes several layers, so that its name numbers none.
+    in several places computes several layers, so that its name numbers none.
     """
     places = Counter(module for _, module in network.named_modules(remove_duplicate=False))
     numbers: dict[str, int] = {}
