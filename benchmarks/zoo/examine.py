@@ -384,7 +384,8 @@ def _try_edit(specimen: Specimen, trace: Trace) -> Cell:
 
 
 def _name_head(model: Model, trace: Trace) -> str:
-    return "L0H0" if len(find_sites(model).table) == 1 else f"{trace.site}.L0H0"
+    head = f"L{trace.layers[0]}H0"
+    return head if len(find_sites(model).table) == 1 else f"{trace.site}.{head}"
 
 
 def _try_prune(specimen: Specimen, trace: Trace) -> Cell:

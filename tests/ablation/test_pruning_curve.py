@@ -137,7 +137,7 @@ def test_a_layer_with_few_heads_left_is_passed_over():
     assert [head.name for head in extend_pruned([], ranked, 2, keep=1)] == ["L0H0", "L1H0"]
     assert [head.name for head in extend_pruned([heads[3]], ranked, 2, keep=0)] == ["L1H1", "L0H0"]
     assert plan_steps(heads, 25, keep=1) == {0: 0, 25: 1, 50: 2}
-    assert [head.name for head in list_heads({"encoder": [1], "cross": [2]}, ["cross"], ["cross.L0H0"])] == [
+    assert [head.name for head in list_heads({"encoder": {0: 1}, "cross": {0: 2}}, ["cross"], ["cross.L0H0"])] == [
         "cross.L0H1"
     ]
 

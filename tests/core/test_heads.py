@@ -60,9 +60,9 @@ def test_a_missing_layer_head_or_site_is_named():
     with pytest.raises(InputError, match=r"There is no head 3 here, only heads 0 to 2\."):
         select("L1H3")
     with pytest.raises(InputError, match=r"There is no layer 2 here, only layers 0 and 1\."):
-        HeadSelection.parse("all-L2H0").check({"self": [3, 3]})
+        HeadSelection.parse("all-L2H0").check({"self": {0: 3, 1: 3}})
     with pytest.raises(InputError, match=r"computed no attention at 'cross', so 'cross\.L0' changed nothing"):
-        HeadSelection.parse("cross.L0").check({"self": [3, 3]})
+        HeadSelection.parse("cross.L0").check({"self": {0: 3, 1: 3}})
     with pytest.raises(InputError, match=r"'cros\.L0' names no attention site of this model\. Its sites: encoder"):
         HeadSelection.parse("cros.L0").find_sites(["encoder", "cross"])
 

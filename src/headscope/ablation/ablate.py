@@ -88,7 +88,7 @@ def _check_edit(edit: Any) -> HeadEdit:
 
 
 def _answer(
-    job: ScoringJob, edits: Sequence[HeadEdit], counts: Mapping[str, Sequence[int]], *, quiet: bool
+    job: ScoringJob, edits: Sequence[HeadEdit], counts: Mapping[str, Mapping[int, int]], *, quiet: bool
 ) -> tuple[Answers, list[Answers]]:
     """Return the answers of the whole model, and those under each edit."""
     try:

@@ -18,8 +18,8 @@ from headscope.engine.model import Model
 from headscope.engine.recording.sites import find_sites
 from headscope.results.hashes import fingerprint_examples
 
-Sums = tuple[int, list[npt.NDArray[np.float64]]]
-"""The number of tokens, and for each layer the sum of what the heads wrote: `head value`."""
+Sums = tuple[int, dict[int, npt.NDArray[np.float64]]]
+"""The number of tokens, and by layer the sum of what the heads wrote: `head value`."""
 
 
 def average_heads(
@@ -76,9 +76,11 @@ def _add(sums: Sums | None, trace: Trace) -> Sums:
     real = trace.queries.real
     pruned = [[head for pruned_layer, head in trace.pruned if pruned_layer == layer] for layer in trace.layers]
     contexts = zip(trace.context, pruned, strict=True)
-    batch = [_sum_rows(context.index_fill(1, _index(heads, context), 0), real) for context, heads in contexts]
-    count = int(real.sum())
-    return (count, batch) if sums is None else (sums[0] + count, _add_pairs(sums[1], batch))
+    rows = (_sum_rows(context.index_fill(1, _index(heads, context), 0), real) for context, heads in contexts)
+    count, batch = int(real.sum()), dict(zip(trace.layers, rows, strict=True))
+    if sums is None:
+        return count, batch
+    return sums[0] + count, {layer: sums[1][layer] + more for layer, more in batch.items()}
 
 
 def _index(heads: list[int], context: Tensor) -> Tensor:
@@ -92,19 +94,20 @@ def _sum_rows(context: Tensor, real: Tensor) -> npt.NDArray[np.float64]:
     return np.asarray(rows.sum((0, 2)).cpu(), dtype=np.float64)
 
 
-def _add_pairs(left: Iterable[Any], right: Iterable[Any]) -> list[Any]:
-    return [first + second for first, second in zip(left, right, strict=True)]
-
-
 def _make_dataset(tables: dict[str, Sums]) -> xr.Dataset:
-    sites, layers = list(tables), [layer for _, sums in tables.values() for layer in sums]
-    depth = max(len(sums) for _, sums in tables.values())
-    shape = (len(sites), depth, max(map(len, layers)), max(layer.shape[1] for layer in layers))
+    sites, layers = list(tables), [layer for _, sums in tables.values() for layer in sums.values()]
+    numbers = sorted({number for _, sums in tables.values() for number in sums})
+    shape = (len(sites), len(numbers), max(map(len, layers)), max(layer.shape[1] for layer in layers))
     means = np.full(shape, np.nan)
     for site_index, (count, sums) in enumerate(tables.values()):
-        for layer, total in enumerate(sums):
-            means[site_index, layer, : total.shape[0], : total.shape[1]] = total / count
-    coords = {"site": sites, "layer": range(shape[1]), "head": range(shape[2]), "value": range(shape[3])}
+        for number, total in sums.items():
+            means[site_index, numbers.index(number), : total.shape[0], : total.shape[1]] = total / count
+    coords: dict[str, Iterable[Any]] = {
+        "site": sites,
+        "layer": numbers,
+        "head": range(shape[2]),
+        "value": range(shape[3]),
+    }
     counts = [count for count, _ in tables.values()]
     return xr.Dataset(
         {"head_output": (("site", "layer", "head", "value"), means), "head_output_n": (("site",), counts)},

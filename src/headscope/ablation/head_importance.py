@@ -63,6 +63,7 @@ class HeadGradients:
     indices: list[int]  # the examples
     signed: list[Float[Tensor, "batch head"]]  # by layer: the sum, which is the gradient of one gate per head
     absolute: list[Float[Tensor, "batch head"]]  # by layer: the sum of absolute values, token by token
+    layers: list[int]
     tokens: Float[Tensor, " batch"]  # number of tokens that ask at the site
     weights: Float[Tensor, " batch"]  # of the examples' losses in the loss of the batch
 
@@ -96,13 +97,14 @@ def _differentiate_batch(
     losses, terms = compute_losses(job.task, output, batch)
     calls = [gates.gates[layer] for layer in sorted(gates.gates)]  # the gates of every call of a layer
     gradients = iter(torch.autograd.grad((losses / terms).sum(), [gate for layer in calls for gate in layer]))
-    layers = [torch.cat([_by_example(next(gradients), len(indices)) for _ in layer], -1) for layer in calls]
+    tables = [torch.cat([_by_example(next(gradients), len(indices)) for _ in layer], -1) for layer in calls]
     reads_target = find_sites(job.model).sides_of(site)[0] == "target"
     real = batch["labels"] != IGNORED if reads_target else batch["attention_mask"] != 0
     return HeadGradients(
         indices,
-        signed=[layer.sum(-1).cpu() for layer in layers],
-        absolute=[layer.abs().sum(-1).cpu() for layer in layers],
+        signed=[table.sum(-1).cpu() for table in tables],
+        absolute=[table.abs().sum(-1).cpu() for table in tables],
+        layers=sorted(gates.gates),
         tokens=real.flatten(1).sum(-1).double().cpu(),
         weights=(terms.double() / terms.double().sum()).cpu(),
     )
@@ -187,8 +189,8 @@ def _without_pruned(result: xr.Dataset, model: Model, site: str) -> xr.Dataset:
         return result
     gone = np.zeros(result["head_importance"].shape, bool)
     selection = HeadSelection.parse(names)
-    for layer in range(gone.shape[0]):
-        gone[layer, selection.select(site, layer, gone.shape[1])] = True
+    for row, layer in enumerate(result["layer"].values.tolist()):
+        gone[row, selection.select(site, layer, gone.shape[1])] = True
     left = xr.DataArray(~gone, dims=("layer", "head"))
     return result.where(left).assign(head_importance_n=result["head_importance_n"].where(left, 0))
 
@@ -220,7 +222,7 @@ def _make_dataset(batches: Sequence[HeadGradients], reduction: str, normalize: s
             ),
             "head_importance_n": (dims, np.where(np.isnan(value), 0, sum(len(batch.indices) for batch in batches))),
         },
-        {"layer": np.arange(value.shape[0]), "head": np.arange(value.shape[1])},
+        {"layer": batches[0].layers, "head": np.arange(value.shape[1])},
     )
 
 

@@ -43,15 +43,18 @@ class HeadSets:
         return table
 
 
-def make_head_sets(sets: Any, heads: Mapping[str, Sequence[int]], site: str, pruned: Sequence[str] = ()) -> HeadSets:
+def make_head_sets(
+    sets: Any, heads: Mapping[str, Mapping[int, int]], site: str, pruned: Sequence[str] = ()
+) -> HeadSets:
     """Return the sets of a kind, or those of a list of selections, in which names without a site are at `site`.
 
-    `heads` are the numbers of heads of each layer, by site; `pruned` names those of them that the model lost.
+    `heads` are the numbers of heads by site and layer; `pruned` names those of them that the model lost.
     """
     if site not in heads:
         raise InputError(f"This model has no attention site '{site}'. Its sites: {join_words(heads)}.")
     if isinstance(sets, str) and sets in KINDS:
-        return _list_sets(sets, _list_present(heads, site, pruned), heads[site], f"{site}." if len(heads) > 1 else "")
+        present, count = _list_present(heads, site, pruned), max(heads[site].values())
+        return _list_sets(sets, present, count, f"{site}." if len(heads) > 1 else "")
     if isinstance(sets, str):
         raise InputError(
             f"sets={sets!r} is none of {join_words(KINDS, 'or')}. For sets of your own give a list, such as "
@@ -68,31 +71,34 @@ def make_head_sets(sets: Any, heads: Mapping[str, Sequence[int]], site: str, pru
     return HeadSets(selections, ("heads",), {"heads": names}, tuple((index,) for index in range(len(names))))
 
 
-def _list_present(heads: Mapping[str, Sequence[int]], site: str, pruned: Sequence[str]) -> list[list[int]]:
+def _list_present(heads: Mapping[str, Mapping[int, int]], site: str, pruned: Sequence[str]) -> dict[int, list[int]]:
     """Return the heads of each layer at a site without those that were pruned."""
     gone = HeadSelection.parse(list(pruned)) if pruned else HeadSelection(())
-    present = [sorted(set(range(n)) - set(gone.select(site, layer, n))) for layer, n in enumerate(heads[site])]
-    if not any(present):
+    present = {layer: sorted(set(range(n)) - set(gone.select(site, layer, n))) for layer, n in heads[site].items()}
+    if not any(present.values()):
         raise InputError(f"All heads at '{site}' were pruned, so there is none to ablate.")
     return present
 
 
-def _list_sets(name: str, present: Sequence[Sequence[int]], counts: Sequence[int], prefix: str) -> HeadSets:
+def _list_sets(name: str, present: Mapping[int, Sequence[int]], count: int, prefix: str) -> HeadSets:
     """Return every head, every layer or all heads of a layer but one, without heads that were pruned."""
-    layers = list(range(len(counts)))
+    layers = list(present)
     if name == "layers":
         left = [layer for layer in layers if present[layer]]
         names = tuple((f"{prefix}L{layer}",) for layer in left)
-        return HeadSets(names, ("layer",), {"layer": layers}, tuple((layer,) for layer in left))
-    cells = tuple((layer, head) for layer in layers for head in present[layer])
+        return HeadSets(names, ("layer",), {"layer": layers}, tuple((layers.index(layer),) for layer in left))
+    heads = [(layer, head) for layer in layers for head in present[layer]]
+    cells = tuple((layers.index(layer), head) for layer, head in heads)
     if name == "all_but_one":
-        names = tuple((f"{prefix}L{layer}-L{layer}H{head}",) for layer, head in cells)
+        names = tuple((f"{prefix}L{layer}-L{layer}H{head}",) for layer, head in heads)
     else:
-        names = tuple((f"{prefix}L{layer}H{head}",) for layer, head in cells)
-    return HeadSets(names, ("layer", "head"), {"layer": layers, "head": list(range(max(counts)))}, cells)
+        names = tuple((f"{prefix}L{layer}H{head}",) for layer, head in heads)
+    return HeadSets(names, ("layer", "head"), {"layer": layers, "head": list(range(count))}, cells)
 
 
-def _add_site(selection: Any, heads: Mapping[str, Sequence[int]], site: str, pruned: Sequence[str]) -> tuple[str, ...]:
+def _add_site(
+    selection: Any, heads: Mapping[str, Mapping[int, int]], site: str, pruned: Sequence[str]
+) -> tuple[str, ...]:
     """Return the parts of a selection with a site before those without; check that the model has these heads."""
     terms = HeadSelection.parse(check_heads_argument(selection)).terms
     named = tuple(term.text if term.site or len(heads) == 1 else f"{site}.{term.text}" for term in terms)
@@ -115,10 +121,10 @@ class _HeadCounter(Edit):
         self.counts.setdefault(heads.site, {})[heads.layer] = heads.context.shape[1]
 
 
-def count_heads(model: Model, run: Callable[[], Any]) -> dict[str, list[int]]:
-    """Return the number of heads of each layer, by attention site; `run` runs the model on any input."""
+def count_heads(model: Model, run: Callable[[], Any]) -> dict[str, dict[int, int]]:
+    """Return the number of heads by site and layer, in the order of calls; `run` runs the model on any input."""
     counter = _HeadCounter()
     counter.counts = {}
     with edited(model, counter):
         run()
-    return {site: [counts[layer] for layer in sorted(counts)] for site, counts in counter.counts.items()}
+    return counter.counts

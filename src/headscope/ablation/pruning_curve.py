@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import xarray as xr
-from jaxtyping import Float
 
 from headscope.ablation.changes import compare_scores
 from headscope.ablation.head_importance import find_site, head_importance
@@ -48,19 +47,21 @@ Order = Callable[[Sequence[Head]], list[Head]]
 """From the heads that are pruned already to the order in which all are."""
 
 
-def list_heads(counts: Mapping[str, Sequence[int]], sites: Sequence[str], missing: Iterable[str] = ()) -> list[Head]:
-    """Return all heads at some sites, without those that are missing; `counts` are the heads of each layer, by site."""
+def list_heads(
+    counts: Mapping[str, Mapping[int, int]], sites: Sequence[str], missing: Iterable[str] = ()
+) -> list[Head]:
+    """Return all heads at some sites, without those that are missing; `counts` has their number by site and layer."""
     gone, many_sites = set(missing), len(counts) > 1
     heads = [
         Head(site, layer, head, f"{site}.L{layer}H{head}" if many_sites else f"L{layer}H{head}")
         for site in sites
-        for layer, count in enumerate(counts[site])
+        for layer, count in counts[site].items()
         for head in range(count)
     ]
     return [head for head in heads if head.name not in gone]
 
 
-def rank_heads(heads: Sequence[Head], importance: Mapping[str, Float[np.ndarray, "layer head"]]) -> list[Head]:
+def rank_heads(heads: Sequence[Head], importance: Mapping[str, Mapping[tuple[int, int], float]]) -> list[Head]:
     """Return the heads from the least to the most important; equal ones in the order of layers and heads."""
     return sorted(heads, key=lambda head: float(importance[head.site][head.layer, head.head]))
 
@@ -162,7 +163,7 @@ def _rank(job: ScoringJob, heads: Sequence[Head], examples: list[Example], prune
     options |= {"batch_size": job.batch_size, "max_length": job.max_length, "progress": False}
     sites = dict.fromkeys(head.site for head in heads)
     tables = {site: head_importance(job.model, examples, site=site, **options) for site in sites}
-    return rank_heads(heads, {site: table["head_importance"].values for site, table in tables.items()})
+    return rank_heads(heads, {site: table["head_importance"].to_series().to_dict() for site, table in tables.items()})
 
 
 def _find_heads(job: ScoringJob, site: str | None) -> list[Head]:

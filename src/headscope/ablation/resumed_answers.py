@@ -24,6 +24,7 @@ from headscope.ablation.watch import WatchedBlocks
 from headscope.core.edit import Edit, HeadEdit, LayerHeads
 from headscope.data.tokenizing.encode import EncodedExample
 from headscope.engine.edited import edited
+from headscope.engine.recording.sites import find_sites
 from headscope.training.predict import predict
 from headscope.training.scoring import ScoringJob
 from headscope.training.task import Answers, Task, run_network
@@ -38,11 +39,11 @@ WHOLE = "whole"
 
 
 def answer_edits(
-    job: ScoringJob, edits: Sequence[HeadEdit], counts: Mapping[str, Sequence[int]], *, quiet: bool
+    job: ScoringJob, edits: Sequence[HeadEdit], counts: Mapping[str, Mapping[int, int]], *, quiet: bool
 ) -> tuple[Answers, list[Answers]]:
     """Return the answers of the whole model, and those under each edit; raise ResumeError where that is not possible.
 
-    `counts` are the numbers of heads of each layer, by site.
+    `counts` are the numbers of heads by site and layer.
     """
     if type(job.task).answer is not Task.answer:
         raise ResumeError(f"the answers of the task '{job.task.name}' take more than one pass")
@@ -64,7 +65,7 @@ class _AnswerBatch:
 
     job: ScoringJob
     edits: Sequence[HeadEdit]
-    counts: Mapping[str, Sequence[int]]
+    counts: Mapping[str, Mapping[int, int]]
     blocks: WatchedBlocks
     checked: bool = field(default=False)  # whether the first batch was compared with a pass through all layers
 
@@ -124,7 +125,9 @@ class _AnswerBatch:
         size, task = len(batch["input_ids"]), self.job.task
         copied = {name: tensor.repeat(len(edit_indices), *(1,) * (tensor.ndim - 1)) for name, tensor in batch.items()}
         edits = [self.edits[index] for index in edit_indices]
-        edit = CopiedEdits.from_edits(edits, recorded.count_calls(block))
+        sites = find_sites(self.job.model)
+        skipped = {site: n for site, n in recorded.count_calls(block).items() if not sites.is_numbered(site)}
+        edit = CopiedEdits.from_edits(edits, skipped)
         layers = {layer for changed in edits for layer in _list_layers(changed, self.counts)}
         first = min(recorded.find_call(*layer) for layer in layers if recorded.find_block(*layer) == block)
         with edited(self.job.model, edit), resume_at(self.blocks, recorded, block, len(edit_indices), first):
@@ -160,13 +163,13 @@ def _are_close(first: Tensor, second: Tensor) -> bool:
     return torch.allclose(first, second, rtol=0.0, atol=tolerance, equal_nan=True)
 
 
-def _list_layers(edit: HeadEdit, counts: Mapping[str, Sequence[int]]) -> Iterator[tuple[str, int]]:
-    """Yield site and layer of the heads of an edit; of one without any, the first."""
+def _list_layers(edit: HeadEdit, counts: Mapping[str, Mapping[int, int]]) -> Iterator[tuple[str, int]]:
+    """Yield site and place of the layers of an edit, in the order of calls; of one without any, the first."""
     selection = edit.selection
     layers = [
-        (site, layer)
+        (site, place)
         for site in selection.find_sites(list(counts))
-        for layer, heads in enumerate(counts[site])
+        for place, (layer, heads) in enumerate(counts[site].items())
         if selection.select(site, layer, heads)
     ]
     return iter(layers or [(next(iter(counts)), 0)])
@@ -183,7 +186,7 @@ class CopiedEdits(Edit):
     """Applies one edit to each of several copies of a batch, in a pass that may begin at a later layer."""
 
     edits: Sequence[Edit]
-    skipped: Mapping[str, int]  # the number of layers that do not run, by site
+    skipped: Mapping[str, int]  # the number of layers that do not run, at sites where the order of calls numbers them
 
     @classmethod
     def from_edits(cls, edits: Sequence[Edit], skipped: Mapping[str, int]) -> "CopiedEdits":

@@ -77,15 +77,15 @@ class Edit(ABC):
             The names of the sites.
         """
 
-    def check_heads(self, heads: Mapping[str, Sequence[int]]) -> None:
+    def check_heads(self, heads: Mapping[str, Mapping[int, int]]) -> None:
         """Raise InputError for a layer that the model does not have; called after a pass.
 
         Parameters
         ----------
         heads
-            The number of heads of each layer, by site.
+            The number of heads by site and layer.
         """
-        select_labels(range(max(map(len, heads.values()))), self.layers, "layer")
+        select_labels(sorted({layer for site in heads.values() for layer in site}), self.layers, "layer")
 
     @abstractmethod
     def __call__(self, heads: LayerHeads) -> Float[Tensor, "batch head query value"] | None:
@@ -131,7 +131,7 @@ class HeadEdit(Edit):
         """Raise InputError for a site that the model does not have, or for an ambiguous one."""
         self.selection.find_sites(sites)
 
-    def check_heads(self, heads: Mapping[str, Sequence[int]]) -> None:
+    def check_heads(self, heads: Mapping[str, Mapping[int, int]]) -> None:
         """Raise InputError for a layer or a head that the model does not have."""
         self.selection.check(heads)
 

@@ -122,14 +122,14 @@ class HeadSelection:
         named = {term.site for term in self.terms}
         return [site for site in sites if None in named or site in named]
 
-    def check(self, heads: Mapping[str, Sequence[int]]) -> None:
-        """Raise InputError for a layer or a head that does not exist; `heads` are the numbers of heads by site."""
+    def check(self, heads: Mapping[str, Mapping[int, int]]) -> None:
+        """Raise InputError for a layer or head that does not exist; `heads` has their number by site and layer."""
         for term in self.terms:
             for site in [term.site] if term.site is not None else heads:
                 if not heads.get(site):
                     raise InputError(f"The model computed no attention at '{site}', so '{term.text}' changed nothing.")
                 for label in (term.base, *term.without):
-                    for layer in select_labels(range(len(heads[site])), label.layer, "layer"):
+                    for layer in select_labels(list(heads[site]), label.layer, "layer"):
                         label.select(layer, heads[site][layer])
 
 

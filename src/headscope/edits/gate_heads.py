@@ -17,7 +17,7 @@ class GateHeads(HeadEdit):
 
     `gate` is a number for all of them, or a tensor `layer head`, or `batch layer head` with gates for each example; a
     model with several sites takes a dictionary of tensors by site. A tensor has an entry for each head of the site,
-    also for heads that are not chosen, whose gates are not used.
+    also for heads that are not chosen, and a row for each layer up to the last, also for layers without attention.
     """
 
     gate: float | int | Tensor | Mapping[str, Tensor] | SiteTensors = 1.0
@@ -54,13 +54,13 @@ class GateHeads(HeadEdit):
         if isinstance(self.gate, SiteTensors):
             self.gate.check_sites(selected, "gate")
 
-    def check_heads(self, heads: Mapping[str, Sequence[int]]) -> None:
+    def check_heads(self, heads: Mapping[str, Mapping[int, int]]) -> None:
         """Raise InputError for heads that the model does not have, and for gates of layers that it does not have."""
         super().check_heads(heads)
         if isinstance(self.gate, SiteTensors):
             for site in self.selection.find_sites(list(heads)):
-                if (layers := self.gate.find(site).shape[-2]) != len(heads[site]):
-                    raise InputError(f"gate has {layers} layers, but '{site}' has {len(heads[site])}.")
+                if (layers := self.gate.find(site).shape[-2]) != (needed := max(heads[site]) + 1):
+                    raise InputError(f"gate has {layers} layers, but '{site}' has {needed}.")
 
     def write(self, heads: LayerHeads, selected: list[int]) -> Float[Tensor, "batch selected query value"]:
         """Return the product of gate and context."""

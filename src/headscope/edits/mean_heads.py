@@ -12,6 +12,7 @@ from torch import Tensor
 
 from headscope.core.edit import HeadEdit, LayerHeads, SiteTensors
 from headscope.core.errors import InputError
+from headscope.core.prose import join_words
 from headscope.results.store import open_result
 
 MAKE = "Make it with hs.average_heads(model, data), and in the shell give the .nc file that hs.save wrote."
@@ -52,6 +53,18 @@ class MeanHeads(HeadEdit):
         """Raise InputError for sites that the model does not have or that have no means."""
         self._find_tables().check_sites(self.selection.find_sites(sites), "means")
 
+    def check_heads(self, heads: Mapping[str, Mapping[int, int]]) -> None:
+        """Raise InputError for heads that the model does not have, and for means of other layers than it has."""
+        super().check_heads(heads)
+        for site in self.selection.find_sites(list(heads)):
+            table = self._find_tables().find(site)
+            found = [layer for layer, means in enumerate(table) if not bool(means.isnan().all())]
+            if not set(found) >= set(heads[site]):
+                raise InputError(
+                    f"means are not of this model: they are of the layers {join_words(found)} of '{site}', and it "
+                    f"has the layers {join_words(heads[site])}. {MAKE}"
+                )
+
     def write(self, heads: LayerHeads, selected: list[int]) -> Float[Tensor, "batch selected query value"]:
         """Return the means for every token."""
         table, context = self._find_tables().find(heads.site), heads.context[:, selected]
@@ -78,5 +91,10 @@ def _read_means(means: Any) -> SiteTensors:
         name = f"'{means}'" if isinstance(means, str) else f"this {type(means).__name__}"
         raise InputError(f"means must be a result of hs.average_heads, but {name} has no 'head_output'. {MAKE}")
     table = data["head_output"].transpose("site", "layer", "head", "value")
-    by_site = {str(site): table.sel(site=site).dropna("layer", how="all").values for site in table["site"].values}
+    by_site = {str(site): _by_number(table.sel(site=site).dropna("layer", how="all")) for site in table["site"].values}
     return SiteTensors({site: torch.from_numpy(values.copy()) for site, values in by_site.items()})
+
+
+def _by_number(table: xr.DataArray) -> Any:
+    """Return the means of one site with a row for each number of a layer, NaN where a layer has no attention."""
+    return table.reindex(layer=range(int(table["layer"].max()) + 1)).values

@@ -224,7 +224,7 @@ def map_layers(model: Model, inputs: Inputs, request: Request, function: Callabl
         check_recording(model, recorder)
         trace = make_trace(model, inputs, request, recorder)
         recorder.calls.clear()
-        label = len(results)
+        label = find_sites(model).number(trace.modules[0], len(results))
         pruned = frozenset((label, head) for _, head in trace.pruned)
         results.append(function(replace(trace, layers=(label,), pruned=pruned)))
 

@@ -28,7 +28,7 @@ from headscope.engine.recording.interface import (
 )
 from headscope.engine.recording.layout import bind_arguments, expand_regions, read_regions
 from headscope.engine.recording.recorder import AttentionCall, repeat_value_heads
-from headscope.engine.recording.sites import find_sites
+from headscope.engine.recording.sites import Sites, find_sites
 from headscope.results.hashes import hash_file
 
 
@@ -103,8 +103,8 @@ def _running(model: Model, edits: Sequence[Edit]) -> Iterator[Model]:
     sites, modules = find_sites(model), find_attention_modules(model)
     for edit in edits:
         edit.check_sites(list(dict.fromkeys(sites.find(name) for name in modules.values())))
-    numbers = _number_layers(model.network, sites.find, modules)
-    editor = _Editor(model.network, sites.find, lambda site: sites.sides_of(site)[0], edits, modules, numbers)
+    numbers = _number_layers(model.network, sites.find, modules) | dict(sites.numbers)
+    editor = _Editor(model.network, sites, edits, modules, numbers)
     with edit_interface(model.network, editor), ExitStack() as stack:
         for handle in editor.register_hooks():
             stack.enter_context(handle)
@@ -169,15 +169,14 @@ class _Pass(threading.local):
 class _Editor:
     """Applies edits at the layers they are for.
 
-    As in a capture, the order of calls at a site numbers the layers. A pass begins when a module is called from
+    As in a capture, `Sites.number` numbers the layers. A pass begins when a module is called from
     outside the network: the whole network, or only its encoder, as `generate` does. No hook runs after an interrupt
     from the keyboard, so a call that is not made by the innermost running module begins a new pass. In a pass through
     some of the layers only, as in a loop over layers of one's own, a layer has the number of its attention module.
     """
 
     network: Any
-    find_site: Callable[[str], str]  # from a module's name
-    find_side: Callable[[str], str | None]  # whose tokens ask at a site: source, target, or neither
+    sites: Sites
     edits: Sequence[Edit]
     names: dict[int, str]  # attention modules, by identity
     layer_numbers: dict[str, int]  # layers of attention modules that have one each, by name
@@ -187,7 +186,7 @@ class _Editor:
 
     def change(self, call: AttentionCall, product: Tensor | None) -> Tensor:
         """Return what the heads of the next layer at this module's site write."""
-        site = self.find_site(call.name)
+        site = self.sites.find(call.name)
         layer = self._find_layer(call, site)
         self.current.heads.setdefault(site, {})[layer] = call.attention.shape[1]
         edits = [edit for edit in self.edits if edit.layers is None or layer in edit.layers]
@@ -208,9 +207,9 @@ class _Editor:
         current.calls[site] += current.began  # a module may compute attention several times in one call
         current.began = False
         if current.running and site in self.whole_sites[id(current.running[0])]:
-            return current.calls[site] - 1
+            return self.sites.number(name, current.calls[site] - 1)
         if name not in self.layer_numbers:
-            count = sum(self.find_site(other) == site for other in self.names.values())
+            count = sum(self.sites.find(other) == site for other in self.names.values())
             raise InputError(
                 f"{name} was called from outside its network, where nothing says which of the layers of '{site}' it "
                 f"is: the number of its modules ({count}) is not that of layers. Within hs.edited run all layers in "
@@ -236,7 +235,7 @@ class _Editor:
         regions = self.current.regions
         key = site, id(call.mask), id(regions), call.attention.shape, call.attention.device
         if key not in self.current.masks:
-            visible = _visible(call, site, self.current.real.get(self.find_side(site)))
+            visible = _visible(call, site, self.current.real.get(self.sites.sides_of(site)[0]))
             shown = None if regions is None else expand_regions(regions, call.attention)
             visible = visible if shown is None else visible & shown
             seeing = None if call.mask is None else visible.any(-1)[:, None, :, None]
@@ -268,11 +267,11 @@ class _Editor:
 
     def _find_whole_sites(self, name: str, module: Any) -> set[str]:
         """Return the sites all of whose layers a call of the module runs; a numbered module is one layer."""
-        sites = set(map(self.find_site, self.names.values()))
+        sites = set(map(self.sites.find, self.names.values()))
         if any(segment.isdigit() for segment in name.split(".")):
             return set()
         outside = self.names.keys() - set(map(id, module.modules()))
-        return sites - {self.find_site(self.names[other]) for other in outside}
+        return sites - {self.sites.find(self.names[other]) for other in outside}
 
     def _begin(self, module: Any, args: Sequence[Any], options: Mapping[str, Any]) -> None:
         running = self.current.running
@@ -302,7 +301,7 @@ class _Editor:
 
     def _saw_all_layers(self) -> bool:
         """Return True if all layers were run, one by one or together."""
-        heads, modules = self.current.heads, Counter(map(self.find_site, self.names.values()))
+        heads, modules = self.current.heads, Counter(map(self.sites.find, self.names.values()))
         return all(len(heads.get(site, {})) >= count for site, count in modules.items())
 
     def _check(self) -> None:
@@ -314,7 +313,7 @@ class _Editor:
                     "modules while it ran, as BigBird does for short texts. Enter hs.edited again; they stay replaced."
                 )
             raise _bypassed(self.network.config.model_type)
-        heads = {site: [layers[layer] for layer in sorted(layers)] for site, layers in self.current.heads.items()}
+        heads = {site: dict(sorted(layers.items())) for site, layers in self.current.heads.items()}
         for edit in self.edits:
             edit.check_heads(heads)
 

@@ -103,7 +103,8 @@ def require_square(maps: Maps) -> None:
     if maps.layers != tuple(range(maps.layers[0], maps.layers[0] + len(maps.layers))):
         raise InputError(
             f"Attention is followed through every layer, but these maps hold layers {join_words(maps.layers)} only. "
-            "Capture all layers, and select some of them afterwards, with maps.sel(layer=…)."
+            "Capture all layers, and select some of them afterwards, with maps.sel(layer=…). Where other layers of the "
+            "model have no attention (hybrids), they mix tokens in a way that is in no map and cannot be followed."
         )
 
 

@@ -18,6 +18,7 @@ from headscope.core.trace import Trace
 from headscope.flow.graph import (
     ThroughLayers,
     divide_by_receptive_field,
+    require_square,
     residual_graph,
     result_dtype,
     spread_uniformly,
@@ -135,6 +136,7 @@ class Flow(ThroughLayers):
 def _require_input(maps: Maps) -> None:
     """Raise InputError unless the lowest layer is the one that reads the input."""
     if maps.layers[0] != 0:
+        require_square(maps)
         count = count_noun(len(maps.layers), "layer")
         raise InputError(
             f"Attention flow ends at the input of layer 0, but the lowest of the {count} of this trace is "

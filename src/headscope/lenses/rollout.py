@@ -11,7 +11,14 @@ from headscope.core.maps import Graph, Maps
 from headscope.core.prose import count_noun
 from headscope.core.spec import to_spec
 from headscope.core.trace import Trace
-from headscope.flow.graph import Signed, ThroughLayers, divide_by_receptive_field, spread_uniformly, view_inner
+from headscope.flow.graph import (
+    Signed,
+    ThroughLayers,
+    divide_by_receptive_field,
+    require_square,
+    spread_uniformly,
+    view_inner,
+)
 from headscope.flow.rollout import Heads, build_graph, find_reachable, roll_out
 
 
@@ -64,6 +71,7 @@ class Rollout(ThroughLayers):
     def _select_layers(self, maps: Maps) -> Maps:
         """Return the maps from layer `start` on."""
         if self.start not in maps.layers:
+            require_square(maps)
             count = count_noun(len(maps.layers), "layer")
             raise InputError(
                 f"The rollout starts at layer {self.start}, but the lowest of the {count} of this trace is "

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -40,7 +41,7 @@ class LayerReader:
     maps: list[Array] = field(default_factory=list)
 
     def read(self, lens: int, layer: int) -> Array:
-        """Return the maps of a layer through a lens, `head query key` in half precision."""
+        """Return the maps of a layer, by its place, through a lens: `head query key` in half precision."""
         if layer != self.layer:
             self.layer, self.maps = None, []  # free the last layer first
             self.maps = self._capture(layer)
@@ -49,9 +50,10 @@ class LayerReader:
 
     def _capture(self, layer: int) -> list[Array]:
         kept: list[Array] = []
+        places = count()
 
         def keep(trace: Trace) -> None:
-            if trace.layers[0] == layer:
+            if next(places) == layer:
                 chunks = [[_read_half(view(chunk, lens)) for lens in self.lenses] for chunk in split_heads(trace)]
                 kept.extend(np.concatenate(maps) for maps in zip(*chunks, strict=True))
                 raise _LayerReached
@@ -145,7 +147,7 @@ class _Overview:
         lenses = [_read_later(lens, index, reader, self._note(index)) for index, lens in enumerate(first.lenses)]
         sheet = replace(
             first,
-            layers=list(range(len(self.sheets))),
+            layers=[layer for sheet in self.sheets for layer in sheet.layers],
             visible=[sheet.visible[0] for sheet in self.sheets],
             scalars=_join_scalars(self.sheets, axis=0),
             lenses=lenses,

@@ -68,10 +68,10 @@ def find_rows(model: Model, inputs: Mapping[str, Any]) -> HeadRows:
         ) from error
 
 
-def list_layers(model: Model, rows: HeadRows) -> dict[str, dict[str, KeptHeads]]:
+def list_layers(model: Model, rows: HeadRows) -> dict[str, dict[int, KeptHeads]]:
     """Return the heads that are left in each layer, by site and number of the layer."""
     return {
-        site: {str(number): _count_heads(model, layer.module, layer.heads) for number, layer in enumerate(layers)}
+        site: {number: _count_heads(model, layer.module, layer.heads) for number, layer in layers.items()}
         for site, layers in rows.layers.items()
     }
 
@@ -88,11 +88,11 @@ def cut_heads(model: Model, smaller: Model, rows: HeadRows, heads: set[Head], sp
         if hasattr(module, "base_layer"):
             check_layer(module)
     gone = {
-        (site, int(number), head)
+        (site, number, head)
         for site, layers in before.items()
         for number, layer in layers.items()
         for head in range(layer.total)
-        if head not in layer.heads or (site, int(number), head) in heads
+        if head not in layer.heads or (site, number, head) in heads
     }
     if not _cut_layers(smaller, rows, gone):
         raise _nothing_to_cut(model, rows)
@@ -134,7 +134,7 @@ def _list_left(rows: HeadRows, gone: set[Head]) -> dict[str, KeptHeads]:
     left: dict[str, set[int]] = {}
     totals: dict[str, int] = {}
     for site, layers in rows.layers.items():
-        for number, layer in enumerate(layers):
+        for number, layer in layers.items():
             here = {head for head in range(layer.heads) if (site, number, head) not in gone}
             left[layer.module] = left.get(layer.module, set()) | here
             totals[layer.module] = layer.heads
@@ -146,7 +146,7 @@ def _list_left(rows: HeadRows, gone: set[Head]) -> dict[str, KeptHeads]:
 
 
 def _nothing_to_cut(model: Model, rows: HeadRows) -> InputError:
-    modules = [layer.module for layers in rows.layers.values() for layer in layers]
+    modules = [layer.module for layers in rows.layers.values() for layer in layers.values()]
     shared = " Several layers share one attention module: name a head in each of them." if _repeat(modules) else ""
     return InputError(
         f"Heads of this model of type '{model.network.config.model_type}' cannot be removed: no weight of a linear "

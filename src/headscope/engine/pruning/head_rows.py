@@ -34,9 +34,9 @@ class AttentionLayer:
 
 @dataclass
 class HeadRows:
-    """The attention layers of a model by site, in the order of their calls, and what their heads depend on."""
+    """The attention layers of a model by site and number, in the order of calls, and what their heads depend on."""
 
-    layers: dict[str, list[AttentionLayer]] = field(default_factory=lambda: defaultdict(list))
+    layers: dict[str, dict[int, AttentionLayer]] = field(default_factory=lambda: defaultdict(dict))
     users: dict[str, dict[tuple[str, int, int], Bool[Tensor, " row"]]] = field(
         default_factory=lambda: defaultdict(dict)
     )
@@ -63,7 +63,7 @@ class HeadRows:
         """Return, by output projection, which of its inputs only removed heads write."""
         unread: dict[str, Tensor] = {}
         for site, layers in self.layers.items():
-            for number, layer in enumerate(layers):
+            for number, layer in layers.items():
                 gone = torch.tensor([(site, number, head) in removed for head in range(layer.heads)])
                 for projection, size in layer.projections:
                     columns = gone.repeat_interleave(size)
@@ -88,11 +88,12 @@ def find_head_rows(model: Model, inputs: Mapping[str, Any]) -> HeadRows:
         module = find_module(computation)
         layers = found.layers[sites.find(module)]
         if module == computation:
-            layers.append(AttentionLayer(module, context.shape[1]))
+            layers[sites.number(module, len(layers))] = AttentionLayer(module, context.shape[1])
+        number = sites.number(module, len(layers) - 1)
         if (projection := _name_projection(model, names, computation)) is not None:
-            layers[-1].projections.append((projection, context.shape[-1]))
+            layers[number].projections.append((projection, context.shape[-1]))
         if outputs and context.requires_grad:
-            _note_users(found, (sites.find(module), len(layers) - 1), context, outputs)
+            _note_users(found, (sites.find(module), number), context, outputs)
 
     with (
         torch.random.fork_rng(),

@@ -7,18 +7,18 @@ from typing import Any
 
 from headscope.core.errors import InputError
 from headscope.core.family import Family, HeadWeights
-from headscope.core.heads import HeadSelection, check_heads_argument
-from headscope.core.prose import count_noun
+from headscope.core.heads import HeadSelection, HeadTerm, check_heads_argument
+from headscope.core.prose import count_noun, join_words
 from headscope.engine.model import Model, check_model, name_modules
 from headscope.engine.pruning.cut_heads import cut_heads, find_rows, list_layers, read_example, restore_cuts
-from headscope.engine.pruning.kept_heads import KeptHeads
+from headscope.engine.pruning.kept_heads import KeptHeads, find_kept_heads
 from headscope.engine.pruning.pruned_config import CUTS, list_pruned, restore_config, update_config
 from headscope.engine.pruning.remove_heads import count_heads, remove_heads
 from headscope.engine.recording.interface import calls_interface, is_intercepted
 from headscope.engine.recording.sites import find_sites
 
-Heads = Mapping[str, Mapping[str, KeptHeads]]
-"""The heads that are left, by site and name of the module."""
+Heads = Mapping[str, Mapping[int, KeptHeads]]
+"""The heads that are left, by site and layer."""
 
 
 def prune(model: Model, heads: str | Sequence[str], *, example: Any = None) -> Model:
@@ -71,7 +71,7 @@ def _cut(model: Model, smaller: Model, names: Sequence[str], example: Any) -> li
     gone = {
         (site, layer, head)
         for site, layers in heads.items()
-        for layer, present in enumerate(layers.values())
+        for layer, present in layers.items()
         for head in selected[site][layer]
         if head in present.heads
     }
@@ -83,11 +83,12 @@ def _cut(model: Model, smaller: Model, names: Sequence[str], example: Any) -> li
 
 def prune_network(model: Model, names: Sequence[str]) -> list[str]:
     """Remove heads of a model's network in place, note them in its config, and return their names."""
-    facts, heads = _find_facts(model), list_heads(model)
+    facts, modules = _find_facts(model), list_heads(model)
+    heads = {site: _number_layers(model, layers) for site, layers in modules.items()}
     selected = _select(HeadSelection.parse(names), heads)
     removed = []
-    for site, layers in heads.items():
-        for layer, (name, present) in enumerate(layers.items()):
+    for site, layers in modules.items():
+        for (name, present), layer in zip(layers.items(), heads[site], strict=True):
             gone = [head for head in selected[site][layer] if head in present.heads]
             if gone:
                 remove_heads(model, name, facts, gone)
@@ -95,6 +96,12 @@ def prune_network(model: Model, names: Sequence[str]) -> list[str]:
     left = [module for layers in list_heads(model).values() for module in layers.values()]
     update_config(model.network.config, removed, left, facts)
     return removed
+
+
+def _number_layers(model: Model, modules: Mapping[str, KeptHeads]) -> dict[int, KeptHeads]:
+    """Return the heads of a site's attention modules by the numbers of their layers."""
+    sites = find_sites(model)
+    return {sites.number(name, place): modules[name] for place, name in enumerate(modules)}
 
 
 def name_head(site: str, layer: int, head: int, *, sites: int) -> str:
@@ -111,11 +118,32 @@ def make_pruned_class(architecture: Any, family: Family, heads: Sequence[str]) -
             super().__init__(config, *args, **kwargs)
             if (cuts := getattr(config, CUTS, None)) is not None:
                 restore_cuts(self, cuts)
+                _check_names(Model(self, None, family, architecture.__name__), heads)
             else:
                 prune_network(Model(self, None, family, architecture.__name__), heads)
             self.__class__ = architecture
 
     return Pruned
+
+
+def _check_names(model: Model, names: Sequence[str]) -> None:
+    """Raise InputError if the names of pruned heads count layers otherwise than their modules do now."""
+    sites = find_sites(model)
+    kept = {name: find_kept_heads(model.network.get_submodule(name)) for name in sites.numbers}
+    gone = {
+        name_head(sites.find(module), sites.numbers[module], head, sites=len(sites.table))
+        for module, left in kept.items()
+        for head in (left.missing if left else ())
+    }
+    numbered = {sites.find(module) for module in sites.numbers}
+    only = next(iter(numbered), None) if len(sites.table) == 1 else None
+    listed = {term.text for term in map(HeadTerm.parse, names) if (term.site or only) in numbered}
+    if listed != gone:
+        raise InputError(
+            f"This model lists {join_words(sorted(listed), limit=4)} as pruned, but its modules lack "
+            f"{join_words(sorted(gone), limit=4)}: it was saved when the layers of hybrids were counted by their "
+            "attention. Prune the whole model again."
+        )
 
 
 def list_heads(model: Model) -> dict[str, dict[str, KeptHeads]]:
@@ -128,18 +156,18 @@ def list_heads(model: Model) -> dict[str, dict[str, KeptHeads]]:
     return heads
 
 
-def _select(selection: HeadSelection, heads: Heads) -> dict[str, list[list[int]]]:
+def _select(selection: HeadSelection, heads: Heads) -> dict[str, dict[int, list[int]]]:
     """Return the chosen heads of each layer at each site; raise InputError for those that there are not."""
     selection.find_sites(list(heads))
-    selection.check({site: [module.total for module in layers.values()] for site, layers in heads.items()})
+    selection.check({site: {layer: left.total for layer, left in layers.items()} for site, layers in heads.items()})
     selected = {
-        site: [selection.select(site, layer, module.total) for layer, module in enumerate(layers.values())]
+        site: {layer: selection.select(site, layer, left.total) for layer, left in layers.items()}
         for site, layers in heads.items()
     }
     for term in selection.terms:
         for site in heads if term.site is None else [term.site]:
-            modules = list(heads[site].values())
-            if term.base.head is not None and term.base.head not in modules[term.base.layer or 0].heads:
+            layer, head = term.base.layer, term.base.head
+            if layer is not None and head is not None and head not in heads[site][layer].heads:
                 raise InputError(f"'{term.text}' is pruned already.")
     return selected
 

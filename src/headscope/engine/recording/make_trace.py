@@ -1,6 +1,6 @@
 """Build a trace from recorded attention calls."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -39,19 +39,38 @@ def make_trace(model: Model, inputs: Inputs, request: Request, recorder: Recorde
     Layers whose maps differ in shape, or in the tokens that they hold, are traces of their own: the first has the
     others as `other_layers`.
     """
-    layers = select_labels(range(len(recorder.calls)), request.layers, "layer")
-    check_device([recorder.calls[label] for label in layers])
-    groups: dict[Any, list[int]] = {}
+    places = number_calls(model, recorder.calls)
+    layers = select_labels(list(places), request.layers, "layer")
+    check_device([recorder.calls[places[label]] for label in layers])
+    groups: dict[Any, dict[int, int]] = {}
     for label in layers:
-        call = recorder.calls[label]
-        groups.setdefault((tuple(call.attention.shape), call.layout and call.layout.key), []).append(label)
-    first, *others = (_trace_layers(model, inputs, request, recorder, labels) for labels in groups.values())
+        call = recorder.calls[places[label]]
+        groups.setdefault((tuple(call.attention.shape), call.layout and call.layout.key), {})[label] = places[label]
+    first, *others = (_trace_layers(model, inputs, request, recorder, group) for group in groups.values())
     return replace(first, other_layers=tuple(others)) if others else first
 
 
-def _trace_layers(model: Model, inputs: Inputs, request: Request, recorder: Recorder, layers: Sequence[int]) -> Trace:
+def number_calls(model: Model, calls: Sequence[AttentionCall]) -> dict[int, int]:
+    """Return the place of each layer among the calls at a site, by its number."""
+    sites = find_sites(model)
+    places: dict[int, int] = {}
+    for place, call in enumerate(calls):
+        label = sites.number(call.name, place)
+        if label in places:
+            raise CaptureError(
+                f"{call.name} computed attention twice in one pass, and layers of this site have the numbers of their "
+                "modules: nothing says which of the two is layer "
+                f"{label}. This site cannot be captured."
+            )
+        places[label] = place
+    return places
+
+
+def _trace_layers(
+    model: Model, inputs: Inputs, request: Request, recorder: Recorder, places: Mapping[int, int]
+) -> Trace:
     """Return the trace of layers whose maps have one shape and hold the same tokens."""
-    calls = [recorder.calls[label] for label in layers]
+    layers, calls = tuple(places), [recorder.calls[place] for place in places.values()]
     batch, head_count, queries_count, keys_count = calls[0].attention.shape
     heads = select_labels(range(head_count), request.heads, "head")
     seen = calls[0].visible()
@@ -71,7 +90,7 @@ def _trace_layers(model: Model, inputs: Inputs, request: Request, recorder: Reco
         output = [output_slices(model, call.name, heads, head_count) for call in calls]
     return Trace(
         site=request.site,
-        layers=tuple(layers),
+        layers=layers,
         heads=heads,
         attention=[call.attention for call in selected],
         visible=visible,
@@ -81,7 +100,7 @@ def _trace_layers(model: Model, inputs: Inputs, request: Request, recorder: Reco
         values=[call.values for call in selected] if has_values else None,
         context=[call.context for call in selected] if has_values else None,
         output=output,
-        gradient=_select_gradient([recorder.gradients[label] for label in layers], heads, visible)
+        gradient=_select_gradient([recorder.gradients[place] for place in places.values()], heads, visible)
         if has_gradient
         else None,
         model_output=recorder.model_output if "model_output" in request.keep else None,

@@ -85,6 +85,7 @@ class Recorder:
     """Keeps the attention calls at one site, in order, and counts those of every module.
 
     The order of calls numbers the layers: one module may serve all of them (ALBERT), and some modules have no number.
+    Only where some layers have no attention (Qwen3-Next), the numbers of the modules do: see `Sites.number`.
     """
 
     names: Mapping[Any, str]  # of the model's modules

@@ -16,6 +16,7 @@ from weakref import WeakKeyDictionary
 from headscope.engine.model import Model, find_word_embeddings, name_modules
 from headscope.engine.recording.follow import is_followed
 from headscope.engine.recording.interface import computes_attention
+from headscope.engine.recording.numbers import number_modules
 from headscope.engine.recording.recorder import find_module
 
 CROSS = re.compile(r"cross|x_attn|encoder_att|enc(oder)?_?dec", re.IGNORECASE)
@@ -37,6 +38,7 @@ class Sites:
     main: str  # the site that is captured by default
     modules: tuple[str, ...] = ()  # the attention modules
     bypasses: bool = False  # whether one of them computes attention without the interface
+    numbers: Mapping[str, int] = field(default_factory=dict)  # of the layers that a model numbers with gaps, by module
     site_names: dict[str, str] = field(default_factory=dict)  # by module
 
     def find(self, module: str) -> str:
@@ -46,6 +48,17 @@ class Sites:
             number = module.partition("#")[2]
             self.site_names[module] = ".".join([self.table.get(path) or ".".join(path), *([number] if number else [])])
         return self.site_names[module]
+
+    def number(self, module: str, place: int) -> int:
+        """Return the layer of an attention module: the number in its name where others are missing, or its place.
+
+        `place` is how many calls at its site come before.
+        """
+        return self.numbers.get(find_module(module), place)
+
+    def is_numbered(self, site: str) -> bool:
+        """Whether the layers of a site have the numbers of their modules, and not those of their calls."""
+        return any(self.find(module) == re.sub(r"\.\d+$", "", site) for module in self.numbers)
 
     def sides_of(self, site: str) -> Sides:
         """Return whose tokens are queries and keys at a site."""
@@ -98,7 +111,11 @@ def _search(model: Model) -> Sites:
         sides |= {table[path]: ("source", None) for path in cross if _split_layer(modules[path])[0] in layers}
     kinds: set[Any] = {type(module) for module, _ in attention}
     bypasses = any(map(is_followed, kinds))
-    return Sites(table, sides, main, tuple(name for _, name in attention), bypasses)
+    names = [name for _, name in attention]
+    by_site: dict[str, list[str]] = {}
+    for name in names:
+        by_site.setdefault(table[_remove_numbers(name)], []).append(name)
+    return Sites(table, sides, main, tuple(names), bypasses, number_modules(model.network, by_site.values()))
 
 
 def _remove_numbers(name: str) -> ModulePath:
