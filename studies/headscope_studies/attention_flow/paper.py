@@ -43,7 +43,11 @@ LOGGED: Mapping[str, Mapping[str, tuple[float, ...]]] = {
         "rollout": (0.10603, 0.09379, 0.10483, 0.12169),
     },
 }
-"""What two logs in the repository of the paper hold for Table 3; the first is what the paper prints."""
+"""What two logs in the repository of the paper hold for Table 3; the first is what the paper prints.
+
+Both are of the same 101 inputs. The logits that the second lists are those of the first where they are positive (57),
+and are positive everywhere: they are those of the more probable class, not of a fixed one.
+"""
 
 SENTENCES = (
     ("the key to the cabinets", 1, "keys", 0),

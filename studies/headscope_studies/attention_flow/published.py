@@ -1,8 +1,9 @@
 """What the authors' script for SST-2 computes, and what each of its departures from the text changes.
 
 `compute_corel_distilbert_sst.py` of the paper's repository gives Table 3: its log `correlations_bert_sst_max` has the
-printed numbers. The text describes the row of [CLS] and says no more; the script takes another row, other tokens,
-another gradient and another formula. `STEPS` goes from the text to the script, one departure after the other.
+printed numbers of raw attention and rollout; no log has those of flow. The text describes the row of [CLS] and says
+no more; the script takes another row, other tokens, another gradient and another formula. `STEPS` goes from the text
+to the script, one departure after the other.
 
 Lists of correlations are emptied between layers in this script. In the one for verbs, `run_bert_sv.py`, they are not;
 nothing here repeats that.

@@ -19,6 +19,7 @@ from headscope_studies.attention_flow.claims import CLAIMS, judge_models
 RESULTS = Path(__file__).parents[1] / "results"
 
 PAPER = "paper"
+AGREEMENT = "agreement"
 EXTRA_RESULTS = ("shown", "maps", "pronouns", "referents", "accuracy", "script", "appendix", "sentences")
 NAMES = {PAPER: "trained again"}
 """How models are called in figures that are not called by their files."""
@@ -93,6 +94,29 @@ def list_gains(data: xr.Dataset, lens: str, score: str) -> list[float]:
     tasks = [task for task in list_tasks(data) if task != paper.SST]
     gains = data["difference"].sel(task=tasks, subset="all")
     return [float(gain) for gain in gains.sel(contrast=f"correlation, {lens} − raw, {score}").values.ravel()]
+
+
+def list_correlations(data: xr.Dataset, lens: str, score: str) -> list[float]:
+    """Return the correlation of a lens in the last layer, over tasks on the verb's number and seeds."""
+    tasks = [task for task in list_tasks(data) if task != paper.SST]
+    last = data["correlation"].sel(task=tasks, subset="all", lens=lens, importance=score).isel(layer=-1)
+    return [float(value) for value in last.values.ravel()]
+
+
+def list_tuned_scores(facts: FlowFacts) -> dict[str, float]:
+    """Return the accuracy of other models on the sentences that the paper's architecture is tested on."""
+    others = {label: data["score"] for label, data in facts.models.items() if label != PAPER}
+    return {
+        label: float(score.sel(task=AGREEMENT, lens="raw"))
+        for label, score in others.items()
+        if AGREEMENT in score["task"].values
+    }
+
+
+def count_inputs_by_task(facts: FlowFacts) -> list[tuple[str, str]]:
+    """Return the number of inputs of each task; all models have the same."""
+    counts = {task: int(data["n"].sel(task=task)) for data in facts.models.values() for task in list_tasks(data)}
+    return [(f"{count:,}", task) for task, count in counts.items()]
 
 
 def list_sst_gains(facts: FlowFacts, lens: str) -> list[float]:

@@ -16,12 +16,14 @@ from headscope_studies.attention_flow.claims import CLAIMS, LOW
 from headscope_studies.attention_flow.pages import page
 from headscope_studies.attention_flow.pages.facts import (
     FlowFacts,
+    list_gains,
     list_script_gains,
     list_steps,
+    list_tuned_scores,
     measure_attractors,
     read_facts,
 )
-from headscope_studies.attention_flow.paper import ACCURACY, LOGGED
+from headscope_studies.attention_flow.paper import ACCURACY, BLANK_OUT, LOGGED
 from headscope_studies.attention_flow.published import SCRIPT, STEPS
 from headscope_studies.attention_flow.report import measure_saturation
 from tests.study_data import found
@@ -151,6 +153,9 @@ def test_sentences_without_numbers_are_true_of_the_committed_results():
     own = facts.models["paper"].sel(task="agreement", lens="raw")
     assert float(own["score_high"]) < ACCURACY  # what fails may fail because it learned less
     assert measure_attractors(facts.more["paper"]["accuracy"]) > 50
+    assert list_tuned_scores(facts)["all-MiniLM-L6-v2"] > float(own["score_high"])  # MiniLM learned the task better
+    printed = BLANK_OUT["flow"][0][-1] - BLANK_OUT["raw"][0][-1]
+    assert max(list_gains(facts.measured["paper"], "flow", "blank-out")) < printed  # by a smaller margin
     assert list_saturated(facts) == ["paper"]
     gain = "correlates better with blank-out than raw"
     assert count_true(facts, f"Flow {gain}") == "2 of 3"  # the paper's architecture, and not MiniLM

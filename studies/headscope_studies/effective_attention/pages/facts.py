@@ -193,6 +193,12 @@ class Facts(StudyFacts):
         """Return the median relative change of attention over ranges of lengths, of at most d tokens or of more."""
         return float(np.median(self.distances(lens, short=short)))
 
+    def typical_distances(self, lens: str, *, short: bool) -> list[tuple[float, str]]:
+        """Return that median of each model by itself."""
+        return [
+            (Facts({label: data}).typical_distance(lens, short=short), label) for label, data in self.measured.items()
+        ]
+
     def count_short(self, size: int) -> tuple[int, int]:
         """Return how many inputs have at most so many tokens, and of how many."""
         rows = self.count_longer(size)
@@ -233,13 +239,18 @@ class Facts(StudyFacts):
     def judge_length(
         self, claims: Sequence[Claim], length: str, tests: int
     ) -> list[dict[tuple[str, str], TaskVerdict]]:
-        """Return the verdicts on each claim for inputs of one length, by model and task."""
+        """Return the verdicts on each claim for inputs of one length, by model and task that has such inputs."""
         models = {
             label: judge_all(claims, data.sel(role="tuned", length=length), tests)
             for label, data in self.measured.items()
         }
         return [
-            {(label, task.task): task for label, judged in models.items() for task in judged[at].tasks}
+            {
+                (label, task.task): task
+                for label, judged in models.items()
+                for task in judged[at].tasks
+                if self.models[label]["n"].sel(task=task.task, length=length) > 0
+            }
             for at in range(len(claims))
         ]
 

@@ -47,11 +47,12 @@ class NullValues:
         """What was run."""
         return read_provenance(self.results)
 
-    def changes(self, name: str, lens: str) -> list[float]:
+    def changes(self, name: str, lens: str, length: str = "all") -> list[float]:
         """Return the changes from raw attention of all pairs; of weights in per cent of the raw one."""
-        change = self.whole[f"{name}_change"].sel(lens=lens)
+        chosen = self.results.sel(length=length)
+        change = chosen[f"{name}_change"].sel(lens=lens)
         if name != "dispersion":
-            change = 100 * change / abs(self.whole[name].sel(lens="raw"))
+            change = 100 * change / abs(chosen[name].sel(lens="raw"))
         return [float(value) for value in np.ravel(change.values)]
 
     def count_inputs(self, task: str, length: str) -> list[int]:

@@ -105,6 +105,11 @@ class Release:
     results: xr.Dataset
 
     @property
+    def inputs(self) -> int:
+        """The number of inputs of all tasks."""
+        return int(read_provenance(self.results)["n"])
+
+    @property
     def distances(self) -> list[float]:
         """The distances after the first layer in per cent, means over tasks, of every model and layer."""
         apart = 100 * self.results["apart"].mean("task").isel(layer=slice(1, None)).values.ravel()

@@ -15,9 +15,9 @@ from headscope.experiments.claims import REFUTED, UNCLEAR, UNDECIDED, TaskVerdic
 from headscope.experiments.pages.facts import rank_claims
 from headscope.experiments.template import format_range
 from headscope.results.npz import write_npz
-from headscope_studies.effective_attention.claims import GAINS, SINK, SPREAD
+from headscope_studies.effective_attention.claims import GAINS, LOSES, SINK, SPREAD
 from headscope_studies.effective_attention.pages import note, page
-from headscope_studies.effective_attention.pages.facts import Facts, PairCount, count_pairs, read_facts
+from headscope_studies.effective_attention.pages.facts import SIGNED, Facts, PairCount, count_pairs, read_facts
 from headscope_studies.effective_attention.pages.null_values import read_null_values
 from headscope_studies.effective_attention.pages.pad_positions import read_pad_positions, read_release
 from headscope_studies.effective_attention.runs import effective_attention
@@ -162,6 +162,13 @@ def test_sentences_of_the_pages_without_numbers_hold_for_the_committed_results()
     assert facts.times.attrs["device"] == "cpu"
     gains = [claim for claim in GAINS if claim.text.startswith(("Noun", "Verb"))]  # nouns and verbs gain nowhere
     assert not {verdict for claim in gains for verdict in facts.verdicts(claim)} & {*facts.exact, REFUTED}
+    assert not {*facts.verdicts(LOSES["punctuation"])} & {*facts.exact, REFUTED}  # punctuation loses nowhere
+    lost = [label for (label, _), cell in facts.cells(LOSES["[SEP]"]).items() if cell.verdict in facts.exact]
+    assert [label for label in facts.models if lost.count(label) == len(facts.tasks)] == ["e5-small"]
+    lost_short = [facts.relative(label, "sink_mean", "at most d")["value"].sel(lens="paper") for label in facts.models]
+    assert float(lost_short[2].min()) > max(float(change.max()) for change in lost_short[:2])  # least in MPNet
+    sep = facts.relative("all-MiniLM-L6-v2", "weight", "more than d", token="sep", **SIGNED)["value"]
+    assert (sep.sel(lens="effective") > 0).all()  # upwards
     _, longer = facts.losses_by_size  # on short inputs nothing is lost, on longer ones the sink loses
     assert abs(facts.change("sink_mean", "effective", "at most d")).max() < 1
     assert longer["the sink"].count > longer["the sink"].total / 2
