@@ -30,6 +30,7 @@ TUNING: dict[str, Any] = {
     "weight_decay": 0.01,
 }
 DEV = 500  # pairs that are scored after each epoch
+CHECKPOINTS = 10  # models during training, for the importance of their heads
 
 
 def train(data: Path, out: Path, *, seed: int, **options: Any) -> Any:
@@ -46,6 +47,7 @@ def train(data: Path, out: Path, *, seed: int, **options: Any) -> Any:
         out=out,
         seed=seed,
         resume=True,
+        checkpoints=CHECKPOINTS,
         **{**TUNING, **options},
     )
     return model, hs.score(model, data / "test.tsv", batch_size=256)

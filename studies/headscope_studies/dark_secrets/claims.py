@@ -10,8 +10,10 @@ from headscope.experiments import judging
 from headscope.experiments.claims import Claim, JudgedClaim, Threshold
 from headscope.experiments.relation_heads import ENCODED, name_best_head
 from headscope.experiments.rendering.layers import name_least
+from headscope.experiments.summary import list_tasks
 from headscope_studies.dark_secrets import paper
 from headscope_studies.dark_secrets.disabled import name_best
+from headscope_studies.dark_secrets.semantic import SAME
 
 DATE = "2026-11-16"
 SHARE = Threshold(
@@ -20,6 +22,9 @@ SHARE = Threshold(
     "points",
     "two standard errors of a difference of two shares of 1,000 maps are up to 4.5 points",
     DATE,
+)
+THIRD = Threshold(
+    "share of heads, or of maps", 1 / 3, "%", "at least a third, as summaries of the paper say", "2026-11-19"
 )
 SIGN = Threshold("margin", 0.0, "", "its sign: above 0 exactly where the order is as claimed; never scaled", DATE)
 GAIN = Threshold(
@@ -54,18 +59,41 @@ FEW = Threshold("share of heads", 0.1, "points", "a tenth of the heads; the pape
 OURS: dict[str, Any] = {"percent": True, "source": "kovaleva2019"}
 
 
-def _claim_share(text: str, pattern: str, bounds: tuple[float, float]) -> Claim:
-    return Claim(text, "share", {"pattern": pattern}, "within", threshold=SHARE, bounds=bounds, exact=("raw",), **OURS)
-
-
 def _unknown(name: str, reason: str) -> Any:
     """Return a condition: a claim does not apply where its quantity is not known."""
     return lambda task: "" if np.isfinite(task[f"{name}_change"].values.astype(float)).all() else reason
 
 
 CLAIMS = (
-    _claim_share("32 to 61 % of all maps are heterogeneous.", "heterogeneous", paper.HETEROGENEOUS),
-    _claim_share("About 30 % of all maps are vertical.", "vertical", (paper.VERTICAL, paper.VERTICAL)),
+    Claim(
+        "At least a third of the heads attend simply to [CLS] and [SEP].",
+        "special_share",
+        direction="above",
+        threshold=THIRD,
+        applies=lambda task: (
+            "" if "special_share" in task and task["special_share"].notnull().all() else "not measured"
+        ),
+        **OURS,
+    ),
+    Claim(
+        "At least a third of all maps are vertical.",
+        "share",
+        {"pattern": "vertical"},
+        "above",
+        threshold=THIRD,
+        exact=("raw",),
+        **OURS,
+    ),
+    Claim(
+        "32 to 61 % of all maps are heterogeneous.",
+        "share",
+        {"pattern": "heterogeneous"},
+        "within",
+        threshold=SHARE,
+        bounds=paper.HETEROGENEOUS,
+        exact=("raw",),
+        **OURS,
+    ),
     Claim(
         "The last two layers change most with fine-tuning.",
         "layer_margin",
@@ -147,20 +175,28 @@ RELATION_CLAIMS = (
 """Judged on relations in place of tasks."""
 
 
-def judge_claims(numbers: xr.Dataset, relations: xr.Dataset | None = None) -> dict[str, list[JudgedClaim]]:
-    """Judge the claims on tasks, and those on relations, corrected for all of these verdicts."""
-    return judge_models({"": numbers}, {} if relations is None else {"": relations})
+def judge_claims(numbers: xr.Dataset, **related: xr.Dataset) -> dict[str, list[JudgedClaim]]:
+    """Judge the claims on tasks, and those on `relations` and `semantic` links, corrected for all of these verdicts."""
+    return judge_models({"": numbers}, {name: {"": data} for name, data in related.items()})
 
 
-def judge_models(models: Mapping[str, xr.Dataset], relations: Mapping[str, xr.Dataset]) -> dict[str, list[JudgedClaim]]:
-    """Judge every claim on every model, corrected for all verdicts; those on relations as if they were models."""
+def judge_models(
+    models: Mapping[str, xr.Dataset], related: Mapping[str, Mapping[str, xr.Dataset]]
+) -> dict[str, list[JudgedClaim]]:
+    """Judge every claim on every model, corrected for all verdicts; those on related words as if they were models.
+
+    `related` are the results of every model on each kind of related words, `relations` or `semantic`.
+    """
     groups: dict[str, tuple[Sequence[Claim], xr.Dataset]] = {
         label: (CLAIMS, numbers) for label, numbers in models.items()
     }
-    groups |= {name_relations(label): (RELATION_CLAIMS, numbers) for label, numbers in relations.items()}
+    for kind, results in related.items():
+        for label, numbers in results.items():  # to find a word again is no link of meaning
+            links = numbers.sel(task=[task for task in list_tasks(numbers) if task != SAME])
+            groups[name_related(kind, label)] = RELATION_CLAIMS, links
     return judging.judge_together(groups)
 
 
-def name_relations(label: str) -> str:
-    """Return the name of the verdicts on the relations of a model."""
-    return f"relations {label}".strip()
+def name_related(kind: str, label: str) -> str:
+    """Return the name of the verdicts on one kind of related words of a model."""
+    return f"{kind} {label}".strip()

@@ -88,6 +88,12 @@ def count_significant(task: xr.Dataset) -> tuple[int, int]:
     return counts[0], counts[1]
 
 
+def count_raw(task: xr.Dataset) -> float:
+    """Return the share of heads with p < 0.05 before correction, on average over seeds; NaN if it is not known."""
+    p = task["head_change_p"] if "head_change_p" in task else np.nan * task["head_change"]
+    return float((p < LEVEL).where(p.notnull()).mean())
+
+
 def name_best(task: xr.Dataset, kind: str) -> str:
     """Return the head or layer without which the score is best, on average over seeds, such as L3H7."""
     changes = task[f"{kind}_change"].transpose(*DIMS[kind])

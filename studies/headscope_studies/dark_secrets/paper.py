@@ -17,6 +17,9 @@ HETEROGENEOUS = (0.32, 0.61)
 VERTICAL = 0.30
 """The share of vertical maps among those that were labelled."""
 
+MISSING = ("MNLI", "QQP")
+"""Tasks of the paper that are not at hand."""
+
 SST_FROM_RANDOM = 0.80
 """Accuracy on SST-2 of the model that was fine-tuned from random weights."""
 

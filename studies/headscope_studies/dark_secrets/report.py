@@ -23,17 +23,20 @@ from headscope.experiments.template import fill_template
 from headscope.plotting.facets import heat_facets, interval_facets, stacked_shares
 from headscope.reporting.frames import ENDS, TableColumn, to_frame
 from headscope_studies.dark_secrets import DarkSecrets, claims, paper, starts
-from headscope_studies.dark_secrets.disabled import count_significant, name_best
+from headscope_studies.dark_secrets.disabled import count_raw, count_significant, name_best
 
 TEXTS, CAPTIONS = report.read_prose(__package__)
 JUDGED = fill_template(TEXTS["judged"], claims=claims)
+RELATED = {"relations": "Relations between words", "semantic": "Semantic links between words"}
+"""Titles of the sections on related words, by the names of results."""
+
 TITLE = "What heads do and which of them matter: what the published study shows"
 
 
 def document(results: Results) -> Document:
     """Return the report on the results of the study."""
-    measured, related = results["numbers"], results.get("relations")
-    data, groups = combine_seeds(measured), claims.judge_claims(measured, related)
+    measured, related = results["numbers"], {name: results[name] for name in RELATED if name in results}
+    data, groups = combine_seeds(measured), claims.judge_claims(measured, **related)
     judged = [claim for group in groups.values() for claim in group]
     inputs, values = sample_inputs(CAPTIONS, data), report.study_values(data, judged)
     introduction = (describe_seeds(measured), report.describe_unlearned(data))
@@ -45,7 +48,7 @@ def document(results: Results) -> Document:
         Section("What fine-tuning changes", report_similarity(data, inputs)),
         Section("Heads and layers disabled", report_disabled(measured, inputs)),
         Section("Pretrained and random weights", report_starts(data, inputs)),
-        *([] if related is None else [Section("Relations between words", report_relations(results, groups))]),
+        *(Section(RELATED[name], report_relations(results, groups, name)) for name in related),
         report.report_thresholds(inputs, judged),
         Section(
             "How it was measured, and what differs from the paper",
@@ -54,7 +57,7 @@ def document(results: Results) -> Document:
     ]
     cited = [*DarkSecrets.cites, *(["webster2018"] if "GAP" in list_tasks(data) else [])]
     facts = [{"name": "the study", **read_provenance(data)}]
-    facts += [] if related is None else [{"name": "relations", **read_provenance(related)}]
+    facts += [{"name": name, **read_provenance(data)} for name, data in related.items()]
     return Document(TITLE, fill_template(TEXTS["lead"], **values), sections, cited, facts)
 
 
@@ -133,13 +136,18 @@ def best_table(data: xr.Dataset) -> pd.DataFrame:
 def count_disabled(measured: xr.Dataset) -> list[dict[str, Any]]:
     """Return by task without how many heads the score is not lower, and without how many it is significantly another.
 
-    Significant losses and gains are so with every seed.
+    The first is counted seed by seed and averaged, as is `raw`, with p < 0.05 not corrected. Significant losses and
+    gains are so with every seed.
     """
-    data, rows = combine_seeds(measured), []
-    for task in list_tasks(data):
-        change, (losses, gains) = data["head_change"].sel(task=task), count_significant(measured.sel(task=task))
-        not_lower = int((change >= 0).sum())
-        rows.append({"task": task, "heads": change.size, "not_lower": not_lower, "losses": losses, "gains": gains})
+    rows = []
+    for task in list_tasks(measured):
+        change, (losses, gains) = measured["head_change"].sel(task=task), count_significant(measured.sel(task=task))
+        heads = change.sizes["layer"] * change.sizes["head"]
+        not_lower = float((change >= 0).mean()) * heads  # counted seed by seed, then averaged
+        raw = heads * count_raw(measured.sel(task=task))
+        rows.append(
+            {"task": task, "heads": heads, "not_lower": not_lower, "losses": losses, "gains": gains, "raw": raw}
+        )
     return rows
 
 
@@ -160,17 +168,17 @@ def report_starts(data: xr.Dataset, inputs: Captioner) -> list[Part]:
     return [Paragraph(text), inputs.table("starts", frame)]
 
 
-def report_relations(results: Results, groups: dict[str, list[JudgedClaim]]) -> list[Part]:
-    """Return the heads that attend to words in a relation, between two examples."""
-    related, n = results["relations"], int(read_provenance(results["relations"])["n"])
-    sample, verdicts = Captioner(CAPTIONS, f"{n:,} texts"), verdicts_by_task(groups[claims.name_relations("")])
+def report_relations(results: Results, groups: dict[str, list[JudgedClaim]], kind: str) -> list[Part]:
+    """Return the heads that attend to words in a relation; of syntactic ones also a map between two examples."""
+    related, n = results[kind], int(read_provenance(results[kind])["n"])
+    sample, verdicts = Captioner(CAPTIONS, f"{n:,} texts"), verdicts_by_task(groups[claims.name_related(kind, "")])
     content: list[Part] = [
-        Paragraph(fill_template(TEXTS["relations"], n=n, encoded=ENCODED)),
-        sample.table("verdicts_by_relation", verdicts.T.rename_axis("relation")),
+        Paragraph(fill_template(TEXTS[kind], n=n, encoded=ENCODED)),
+        sample.table(f"verdicts_by_{kind}", verdicts.T.rename_axis("relation")),
     ]
-    if "shown_relation" in results:
+    if kind == "relations" and "shown_relation" in results:
         content.append(sample.picture("relation", draw_relation(related, results["shown_relation"])))
-    return [*content, sample.table("relations", relation_table(related))]
+    return [*content, sample.table(kind, relation_table(related))]
 
 
 def relation_table(related: xr.Dataset) -> pd.DataFrame:

@@ -26,6 +26,9 @@ class SixteenHeads(TaskStudy):
     random_orders: int = option(3, "Number of random orders that pruning by importance is compared with.")
     translation: str | None = option(None, "Folder of an encoder-decoder model that translates, to study its sites.")
     parallel: str | Any | None = option(None, "Parallel text for it: columns text and pair, as for 'measure'.")  # noqa: RUF009
+    parallel_train: str | Any | None = option(  # noqa: RUF009
+        None, "Parallel text that it was trained on, to estimate importance; without it, the text that it translates."
+    )
 
     cites = ("michel2019",)
     kinds = KINDS
@@ -40,6 +43,8 @@ class SixteenHeads(TaskStudy):
                 "translation=FOLDER and parallel=FILE belong together: a model, and the text that it translates. Give "
                 "both, or neither."
             )
+        if self.parallel_train is not None and self.parallel is None:
+            raise InputError("parallel_train=FILE is given, but not parallel=FILE, the text to translate. Give both.")
         for name in ("checkpoints", "random_orders"):
             if getattr(self, name) < 1:
                 raise InputError(f"{name}={getattr(self, name)} is too small. Give at least 1.")
@@ -55,9 +60,8 @@ class SixteenHeads(TaskStudy):
         results = super().run(model, out, **options)
         if self.translation is None:
             return results
-        sites = measure_sites(
-            self.translation, self.parallel, out, limit=self.limit, seed=self.seed, orders=self.random_orders, **options
-        )
+        sizes: dict[str, Any] = {"limit": self.limit, "seed": self.seed, "orders": self.random_orders}
+        sites = measure_sites(self.translation, self.parallel, out, learned=self.parallel_train, **sizes, **options)
         return {**results, "translation": sites}
 
     def measure_task(self, run: "TaskRun") -> "dict[str, xr.Dataset]":

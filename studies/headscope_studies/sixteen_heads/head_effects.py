@@ -8,13 +8,14 @@ import xarray as xr
 from jaxtyping import Bool, Float
 
 from headscope.ablation.head_importance import head_importance
-from headscope.core.estimate import take_interval, with_interval
+from headscope.core.estimate import estimate, take_interval, with_interval
 from headscope.core.example import Example
 from headscope.engine.model import Model
 from headscope.uncertainty.bootstrap import bootstrap_metric, percentile_interval
 from headscope.uncertainty.corrections import correct_p_values
 from headscope.uncertainty.correlation import pearson, spearman
-from headscope.uncertainty.intervals import wilson_interval
+from headscope.uncertainty.intervals import student_margin, wilson_interval
+from headscope_studies.sixteen_heads.claims import COMPARED
 
 DRAWS = 1000
 PARTS = ("groups", "halves")
@@ -42,6 +43,21 @@ def correlate_heads(
     draws = bootstrap_metric(correlation, x[known], y[known], draws=DRAWS)
     low, high = percentile_interval(draws, ignore_nan=True)
     return float(correlation(x[known], y[known])), float(low), float(high)
+
+
+def compare_orders(curves: xr.Dataset) -> Ends:
+    """Return how much more of the score pruning by importance keeps than a random order does, at half of the heads.
+
+    The margins of both add as independent ones: that of the score, and Student's for one more random order, which is
+    what an order by importance that says nothing would be.
+    """
+    ordered = curves.sel(pruned=COMPARED, order="importance")
+    random = curves["half_change"].values
+    change, low, high = map(float, estimate(ordered, "pruned_change").ends)
+    spread = np.std(random, ddof=1) * np.sqrt(len(random) + 1)
+    reach = float(np.hypot((high - low) / 2, student_margin(spread, float(len(random)))))
+    gain = change - float(np.mean(random))
+    return gain, gain - reach, gain + reach
 
 
 def effects_on(ablation: xr.Dataset, examples: Sequence[Example], rows: Bool[np.ndarray, " example"]) -> xr.DataArray:

@@ -32,9 +32,11 @@ ROWS = {"task": "task"}
 
 def judge_results(results: Results) -> dict[str, list[JudgedClaim]]:
     """Judge the claims on the tasks, and those on the sites of a translation model, corrected for all verdicts."""
-    groups: dict[str, tuple[Sequence[Claim], xr.Dataset]] = {"tasks": (claims.CLAIMS, results["numbers"])}
+    groups: dict[str, tuple[Sequence[Claim], xr.Dataset]] = {
+        "tasks": (claims.CLAIMS, claims.complete_tasks(results["numbers"]))
+    }
     if "translation" in results:
-        groups["translation"] = (claims.TRANSLATION_CLAIMS, results["translation"])
+        groups["translation"] = (claims.TRANSLATION_CLAIMS, claims.complete_sites(results["translation"]))
     return judge_together(groups)
 
 
@@ -70,6 +72,7 @@ def report_removal(numbers: xr.Dataset, inputs: Captioner) -> list[Part]:
         TableColumn("metric", "metric"),
         TableColumn("score", "score"),
         TableColumn("heads with a significant effect (%)", "significant_share", scale=100),
+        *_list_raw(numbers),
         TableColumn("of these worse without (%)", "worse_share", scale=100, interval=False),
         TableColumn("heads below 1 % (%)", "small_share", scale=100),
         TableColumn("layers where one head is enough (%)", "enough_share", scale=100),
@@ -84,6 +87,12 @@ def report_removal(numbers: xr.Dataset, inputs: Captioner) -> list[Part]:
     layers = to_frame(numbers, {"task": "task", "layer": "layer"}, best)
     table, figure = to_frame(numbers, ROWS, columns), inputs.picture("one_head", draw_effects(numbers))
     return [Paragraph(TEXTS["removal"]), inputs.table("shares", table, findings), figure, inputs.table("best", layers)]
+
+
+def _list_raw(numbers: xr.Dataset) -> list[TableColumn]:
+    """Return the columns of shares by p-values that are not corrected, where results have them."""
+    columns = {"raw_share": "with p < 0.05, not corrected (%)", "paper_share": "with p < 0.01, as in the paper (%)"}
+    return [TableColumn(title, name, scale=100) for name, title in columns.items() if name in numbers]
 
 
 def report_importance(numbers: xr.Dataset, inputs: Captioner) -> list[Part]:
@@ -173,12 +182,13 @@ def report_translation(sites: xr.Dataset | None, judged: list[JudgedClaim]) -> l
     """Return what holds at the sites of a model that translates, or why there is none."""
     if sites is None:
         return [Paragraph(TEXTS["no translation"])]
-    numbers = combine_seeds(sites)
+    numbers = combine_seeds(claims.complete_sites(sites))
     sample = Captioner(CAPTIONS, f"{int(numbers['n'].values[0]):,} sentences")
     shares = [
         TableColumn("metric", "metric"),
         TableColumn("score", "score"),
         TableColumn("heads with a significant effect (%)", "significant_share", scale=100),
+        *_list_raw(numbers),
         TableColumn("layers where one head is enough (%)", "enough_share", scale=100),
         TableColumn("importance and effect, Spearman", "agreement", {"reduction": "example"}),
     ]

@@ -1,6 +1,6 @@
 """What the results of the study dark-secrets come to: the numbers of its page."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
@@ -12,20 +12,20 @@ import xarray as xr
 from headscope.core.document import Document
 from headscope.core.provenance import read_provenance
 from headscope.experiments.claims import JudgedClaim
-from headscope.experiments.pages.facts import StudyFacts, count_kinds
+from headscope.experiments.pages.facts import StudyFacts
 from headscope.experiments.relation_heads import find_best_head
 from headscope.experiments.summary import list_tasks
-from headscope.experiments.thresholds import count_scaled
 from headscope.results.store import open_result
 from headscope_studies.dark_secrets import report
-from headscope_studies.dark_secrets.claims import CLAIMS, judge_models, name_relations
-from headscope_studies.dark_secrets.disabled import count_significant
-from headscope_studies.dark_secrets.starts import PRETRAINED, RANDOM, TUNED
+from headscope_studies.dark_secrets.claims import CLAIMS, judge_models, name_related
+from headscope_studies.dark_secrets.disabled import count_raw, count_significant
+from headscope_studies.dark_secrets.semantic import SAME
 
 RESULTS = Path(__file__).parents[1] / "results"
 
-EXTRA_RESULTS = ("relations", "shown_relation")
-REASONED = 800  # inputs, as the reason of the threshold says
+EXTRA_RESULTS = ("relations", "semantic", "shown_relation")
+RELATED = ("relations", "semantic")
+"""Results on related words."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class DarkFacts(StudyFacts):
 
     def judge(self, measured: Mapping[str, xr.Dataset]) -> dict[str, list[JudgedClaim]]:
         """Return the verdicts on every model, and those on its relations."""
-        return judge_models(measured, self.relations)
+        return judge_models(measured, self.related)
 
     @cached_property
     def reports(self) -> dict[str, Document]:
@@ -47,19 +47,27 @@ class DarkFacts(StudyFacts):
         return {label: report.document({"numbers": data, **self.more[label]}) for label, data in self.measured.items()}
 
     @property
-    def relations(self) -> dict[str, xr.Dataset]:
-        """The weights between related words of every model."""
-        return {label: results["relations"] for label, results in self.more.items() if "relations" in results}
+    def related(self) -> dict[str, dict[str, xr.Dataset]]:
+        """The weights between related words of every model, by the kind of related words."""
+        found = {name: {label: part[name] for label, part in self.more.items() if name in part} for name in RELATED}
+        return {name: results for name, results in found.items() if results}
 
     @property
     def by_task(self) -> list[tuple[str, str, xr.Dataset]]:
         """The model, the task and the numbers of each pair of a model and a task."""
         return [(label, task, data.sel(task=task)) for label, data in self.models.items() for task in list_tasks(data)]
 
-    @property
-    def tasks(self) -> list[str]:
-        """The tasks of all models."""
-        return list(dict.fromkeys(task for _, task, _ in self.by_task))
+    @cached_property
+    def names(self) -> dict[str, str]:
+        """The name of every model by its label; tasks with fewer seeds have a label of their own."""
+        return {label: label.removesuffix(f"-{count}-seeds") for label, count in self.seeds.items()}
+
+    def average(self, shares: Callable[[xr.Dataset], xr.DataArray]) -> dict[str, float]:
+        """Return by model the mean over its tuned models, of all tasks and seeds that have the share, in percent."""
+        tuned: dict[str, list[float]] = {}
+        for label, data in self.measured.items():
+            tuned.setdefault(self.names[label], []).extend(np.ravel(shares(data).values).tolist())
+        return {name: 100 * float(np.nanmean(values)) for name, values in tuned.items()}
 
 
 @cache
@@ -84,136 +92,102 @@ def list_reports(folder: Path = RESULTS) -> list[tuple[str, Document]]:
     return [(f"{facts.stem}{label}", document) for label, document in facts.reports.items()]
 
 
-@dataclass(frozen=True)
-class VerdictCounts:
-    """How many verdicts on some claims are of which kind, from those that hold to those that do not apply."""
-
-    claims: int
-    kinds: dict[str, int]
-
-    @property
-    def total(self) -> int:
-        """The number of all verdicts."""
-        return sum(self.kinds.values())
-
-    @property
-    def pairs(self) -> int:
-        """The number of verdicts on each claim."""
-        return self.total // max(self.claims, 1)
-
-
-def count_verdicts(facts: DarkFacts, judged: Mapping[str, Iterable[JudgedClaim]]) -> VerdictCounts:
-    """Return the counts of all verdicts on models, or on their relations."""
-    claims = [claim for group in judged.values() for claim in group]
-    counts = count_kinds(claims)
-    return VerdictCounts(
-        len({claim.text for claim in claims}), {kind: counts[kind] for kind in facts.kinds if counts[kind]}
-    )
-
-
-def count_never(facts: DarkFacts) -> int:
-    """Return how many claims hold for no pair of a model and a task."""
-    return sum(not any(verdict in facts.exact for verdict in facts.verdicts(claim)) for claim in CLAIMS)
-
-
 def find_unlearned(facts: DarkFacts) -> list[dict[str, Any]]:
     """Return the tuned models that are not shown to be better than the most common label; regressions have none."""
     rows = []
     for label, task, data in facts.by_task:
         raw, majority = data.sel(lens="raw"), float(data["majority"])
         if float(raw["score_low"]) <= majority:
-            rows.append({"label": label, "task": task, "score": float(raw["score"]), "majority": majority})
+            rows.append({"label": facts.names[label], "task": task, "score": float(raw["score"]), "majority": majority})
     return rows
 
 
-def summarize_disabled(facts: DarkFacts) -> list[dict[str, Any]]:
-    """Return by model the changes of the score without a head or layer, in points, each with a value by task."""
+def average_not_lower(facts: DarkFacts) -> dict[str, float]:
+    """Return by model the share of heads without which the score is not lower, in percent.
+
+    The share is that of each tuned model; then these are averaged over tasks and seeds.
+    """
+    return facts.average(lambda data: (data["head_change"] >= 0).mean(("layer", "head")))
+
+
+def count_changes(facts: DarkFacts) -> dict[str, int]:
+    """Return the number of changes of the score by one head, over models and tasks, and of those that are significant.
+
+    `losses` and `gains` are so with every seed after Holm's correction.
+    """
+    counts = {"changes": 0, "losses": 0, "gains": 0}
+    for data in facts.measured.values():
+        for task in list_tasks(data):
+            losses, gains = count_significant(data.sel(task=task))
+            counts["losses"] += losses
+            counts["gains"] += gains
+        counts["changes"] += data.sizes["task"] * data.sizes["layer"] * data.sizes["head"]
+    return counts
+
+
+def find_worst_layer(facts: DarkFacts) -> dict[str, Any]:
+    """Return the model, the task and the layer without which the score falls most, and the change in points."""
+    falls = []
+    for label, task, data in facts.by_task:
+        change = data["layer_change"]
+        layer = int(change["layer"][int(change.argmin("layer"))])
+        falls.append({"label": facts.names[label], "task": task, "layer": layer, "change": 100 * float(change.min())})
+    return min(falls, key=lambda fall: float(fall["change"]))
+
+
+def average_raw(facts: DarkFacts) -> float:
+    """Return the share of heads with p < 0.05, taken for each tuned model that has it and then averaged, in percent."""
+    shares = [
+        count_raw(data.sel(task=task, seed=seed))
+        for data in facts.measured.values()
+        for task in list_tasks(data)
+        for seed in data["seed"].values
+    ]
+    return 100 * float(np.nanmean(shares))
+
+
+def list_raw(facts: DarkFacts) -> list[str]:
+    """Return the tasks with p-values before correction."""
+    return [
+        task for data in facts.measured.values() for task in list_tasks(data) if count_raw(data.sel(task=task)) >= 0
+    ]
+
+
+def summarize_related(facts: DarkFacts, kind: str) -> list[dict[str, Any]]:
+    """Return by model how many relations have a head that encodes them, and which leads."""
     rows = []
-    for label, data in facts.models.items():
-        measured, change = facts.measured[label], data["head_change"]
-        sizes = abs(measured["head_change"]).transpose("task", ...).values
-        counts = [count_significant(measured.sel(task=task)) for task in list_tasks(data)]
+    for label, data in facts.related[kind].items():
+        (claim, _) = facts.judged_all[name_related(kind, label)]
+        layer, head, name, gain = find_best_relation(data.sel(task=[task.task for task in claim.tasks]))
         rows.append(
             {
                 "label": label,
-                "not_lower": [100 * float((change.sel(task=task) >= 0).mean()) for task in list_tasks(data)],
-                "mean": 100 * data["mean_head_change"].values,
-                "mean_size": 100 * sizes.reshape(len(sizes), -1).mean(-1),
-                "changes": change.size,
-                "losses": sum(losses for losses, _ in counts),
-                "gains": sum(gains for _, gains in counts),
-                "best_head": 100 * data["best_head_change"].values,
-                "best_layer": 100 * data["best_layer_change"].values,
+                "n": int(read_provenance(data)["n"]),
+                "relations": len(claim.tasks),
+                "has_head": sum(task.verdict in facts.exact for task in claim.tasks),
+                "best": f"{name}, L{layer}H{head}",
+                "gain": gain,
             }
         )
     return rows
 
 
-def list_start_scores(facts: DarkFacts, task: str, start: str = RANDOM) -> list[float]:
-    """Return the score of every model that was studied on a task, from one of the starts."""
-    scores = [data["start_score"].sel(start=start) for data in facts.models.values()]
-    return [float(score.sel(task=task)) for score in scores if task in score["task"]]
+def list_same_words(facts: DarkFacts) -> list[float]:
+    """Return by model the largest weight above that at the same distance between two mentions that are equal words."""
+    results = [data["best_gain_change"] for data in facts.related["semantic"].values()]
+    return [float(gain.sel(task=SAME)) for gain in results if SAME in gain["task"].values]
 
 
-def list_tuning_gains(facts: DarkFacts) -> list[float]:
-    """Return what fine-tuning gains over the pretrained model with an untrained head, in points, pair by pair."""
-    scores = [data["start_score"] for _, _, data in facts.by_task]
-    return [100 * float(score.sel(start=TUNED) - score.sel(start=PRETRAINED)) for score in scores]
-
-
-def summarize_relations(facts: DarkFacts) -> list[dict[str, Any]]:
-    """Return by model how many relations have a head that encodes them, how many heads those are, and which lead."""
-    rows = []
-    for label, data in facts.relations.items():
-        has_head, few_heads = (
-            [task.verdict in facts.exact for task in claim.tasks] for claim in facts.judged_all[name_relations(label)]
-        )
-        rows.append(
-            {
-                "label": label,
-                "sentences": int(read_provenance(data)["n"]),
-                "relations": len(has_head),
-                "has_head": sum(has_head),
-                "few_heads": sum(few_heads),
-                "no_head": int((data["encoding"] == 0).sum()),
-                "encoding": 100 * data["encoding"].values,
-                "best": list_best_relations(data),
-            }
-        )
-    return rows
-
-
-def list_best_relations(relations: xr.Dataset, count: int = 3) -> list[dict[str, Any]]:
-    """Return the relations with the largest weight above that at the same distance, and the head of each."""
-    rows = []
-    for at in np.argsort(-relations["best_gain_change"].values)[:count]:
-        relation = relations.isel(task=int(at))
-        layer, head = find_best_head(relation)
-        gain = float(relation["best_gain_change"])
-        rows.append({"relation": str(relation["task"].item()), "layer": layer, "head": head, "gain": gain})
-    return rows
-
-
-def count_holding(facts: DarkFacts, factor: float) -> int:
-    """Return how many verdicts hold with all thresholds multiplied by a factor."""
-    counts = count_scaled(facts.every, factor)
-    return sum(counts[kind] for kind in facts.exact)
+def find_best_relation(relations: xr.Dataset) -> tuple[int, int, str, float]:
+    """Return the layer and the head with the largest weight above that at the same distance, the relation, and this."""
+    relation = relations.isel(task=int(relations["best_gain_change"].values.argmax()))
+    return *find_best_head(relation), str(relation["task"].item()), float(relation["best_gain_change"])
 
 
 def list_reduced(facts: DarkFacts) -> list[dict[str, Any]]:
     """Return the tasks of which not all inputs of the dev set were studied, with the number of both."""
     sizes = {task: (int(data["n"]), int(data["whole_dev"])) for _, task, data in facts.by_task}
     return [{"task": task, "n": n, "whole": whole} for task, (n, whole) in sizes.items() if n < whole]
-
-
-def list_small_sizes(facts: DarkFacts) -> list[int]:
-    """Return the numbers of inputs that are smaller than the thresholds on gains were reasoned for."""
-    return sorted({int(data["n"]) for _, _, data in facts.by_task if int(data["n"]) < REASONED})
-
-
-def list_noise(sizes: Iterable[int]) -> list[float]:
-    """Return two standard errors of a difference of two accuracies near 0.7, in points, by the number of inputs."""
-    return [200 * (2 * 0.21 / n) ** 0.5 for n in sizes]
 
 
 def list_margins(facts: DarkFacts) -> dict[str, list[float]]:

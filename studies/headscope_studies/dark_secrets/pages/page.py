@@ -2,36 +2,36 @@
 
 from pathlib import Path
 
+import numpy as np
 import xarray as xr
 from matplotlib.figure import Figure
 
-from headscope.experiments.pages.facts import list_claims
+from headscope.core.estimate import interval_names
+from headscope.core.provenance import read_provenance
 from headscope.experiments.pages.generate import Generated, StudyPages, write_pictures
 from headscope.experiments.pages.tables import draw_scaled, draw_verdicts
-from headscope.experiments.rendering.head_figures import draw_heterogeneous, draw_relation
+from headscope.experiments.relation_heads import ENCODED
 from headscope.experiments.rendering.report import select_interval
-from headscope.experiments.summary import list_tasks
-from headscope.experiments.template import fill_template
+from headscope.experiments.template import fill_template, join_lines
+from headscope.plotting import canvas, series, theme
 from headscope.plotting.facets import interval_facets
 from headscope_studies.dark_secrets import paper
+from headscope_studies.dark_secrets.measure import SIMPLY
 from headscope_studies.dark_secrets.pages import tables
 from headscope_studies.dark_secrets.pages.facts import (
-    REASONED,
     DarkFacts,
-    count_holding,
-    count_never,
-    count_verdicts,
+    average_not_lower,
+    average_raw,
+    count_changes,
     find_unlearned,
+    find_worst_layer,
     list_margins,
-    list_noise,
+    list_raw,
     list_reduced,
     list_reports,
-    list_small_sizes,
-    list_start_scores,
-    list_tuning_gains,
+    list_same_words,
     read_facts,
-    summarize_disabled,
-    summarize_relations,
+    summarize_related,
 )
 
 FOLDER = Path(__file__).parent
@@ -39,40 +39,60 @@ FOLDER = Path(__file__).parent
 
 def page(facts: DarkFacts) -> bytes:
     """Return the page."""
-    small_sizes = list_small_sizes(facts)
-    return fill_template(
+    trained = {task: data for _, task, data in facts.by_task}
+    stored = dict.fromkeys(task for data in facts.measured.values() for task in read_provenance(data).get("stored", ()))
+    text = fill_template(
         FOLDER / "page.md",
         facts=facts,
-        published_heterogeneous=[100 * share for share in paper.HETEROGENEOUS],
-        published_vertical=100 * paper.VERTICAL,
-        published_random=paper.SST_FROM_RANDOM,
+        models=list(dict.fromkeys(facts.names.values())),
+        paper=paper,
+        special=facts.average(lambda data: data["special_share"]),
+        vertical=facts.average(lambda data: data["share"].sel(pattern="vertical", lens="raw")),
+        heterogeneous=facts.average(lambda data: data["share"].sel(pattern="heterogeneous", lens="raw")),
+        not_lower=average_not_lower(facts),
+        worst=find_worst_layer(facts),
+        gain=facts.average(lambda data: data["pretraining_gain_change"]),
+        counts=count_changes(facts),
+        raw=average_raw(facts),
+        raw_tasks=list(dict.fromkeys(list_raw(facts))),
         reduced=list_reduced(facts),
         unlearned=find_unlearned(facts),
-        on_tasks=count_verdicts(facts, facts.judged),
-        on_relations=count_verdicts(facts, facts.others),
-        holding=list_claims(facts, *facts.exact, least=0.5),
-        never=count_never(facts),
-        disabled=summarize_disabled(facts),
-        random_scores=list_start_scores(facts, "SST-2"),
-        tuning_gains=list_tuning_gains(facts),
+        trained=trained,
+        stored=list(stored),
         starts=tables.starts_grid(facts),
-        relations=summarize_relations(facts),
-        scaled={factor: count_holding(facts, factor) for factor in (0.5, 1.0, 2.0)},
-        reasoned=REASONED,
-        small_sizes=small_sizes,
-        noise=list_noise(small_sizes),
+        related={kind: summarize_related(facts, kind) for kind in facts.related},
+        same_words=list_same_words(facts),
+        encoded=ENCODED,
         margins=list_margins(facts),
-    ).encode()
+    )
+    return join_lines(text).encode()
 
 
-def draw_shares(facts: DarkFacts) -> Figure:
-    """Draw the share of heterogeneous maps of every model and task over the paper's range."""
-    names = [f"share{end}" for end in ("", "_low", "_high")]
-    shares = [
-        data[names].assign_coords(task=[f"{label}, {task}" for task in list_tasks(data)])
-        for label, data in facts.models.items()
-    ]
-    return draw_heterogeneous(xr.concat(shares, "task"), paper.HETEROGENEOUS)
+def draw_named(facts: DarkFacts) -> Figure:
+    """Draw the verdicts; tasks with fewer seeds stand with the others of their model."""
+    return draw_verdicts(facts, names=list(facts.names.values()))
+
+
+@theme.apply()
+def draw_special(facts: DarkFacts) -> Figure:
+    """Draw the weight of every head on [CLS] and [SEP], mean over tuned models, layer by layer."""
+    weights: dict[str, list[xr.DataArray]] = {}
+    for label, data in facts.measured.items():
+        stacked = data["special_weight"].stack(tuned=("task", "seed")).dropna("tuned", how="all")
+        weights.setdefault(facts.names[label], []).append(stacked.drop_vars(("tuned", "task", "seed")))
+    figure = canvas.new_figure((theme.PAGE[0], 2.6))
+    panels = figure.subplots(1, len(weights), sharey=True, squeeze=False)[0]
+    for panel, (name, parts) in zip(panels, weights.items(), strict=True):
+        weight = 100 * xr.concat(parts, "tuned").mean("tuned").transpose("layer", "head").values
+        layers = np.repeat(np.arange(len(weight)), weight.shape[1])
+        panel.plot(layers, weight.ravel(), ".", color=theme.ink, alpha=0.6, markersize=5)
+        panel.axhline(100 * SIMPLY, color=theme.quiet, linewidth=0.6)
+        panel.set(ylim=(0, 100), xticks=range(len(weight)))
+        panel.set_title(name, fontsize=theme.text_size("note"))
+        panel.set_xlabel("layer", fontsize=theme.text_size("note"))
+        series.style_axes(panel)
+    panels[0].set_ylabel("weight on [CLS] and [SEP] (%)", fontsize=theme.text_size("note"))
+    return figure
 
 
 def draw_layers(facts: DarkFacts) -> Figure:
@@ -86,18 +106,24 @@ def draw_layers(facts: DarkFacts) -> Figure:
         for label, task, data in facts.by_task:
             layers = data.sel(lens="raw", drop=True) if name == "similarity_layer" else data
             intervals = select_interval(layers, name, scale).reset_coords(drop=True)
-            columns.setdefault(task, []).append(intervals.expand_dims(lens=[label]))
+            columns.setdefault(task, []).append(intervals.expand_dims(lens=[facts.names[label]]))
         rows[title] = {task: xr.concat(lines, "lens", join="outer") for task, lines in columns.items()}
     return interval_facets(rows, x="layer", label="layer", lines=True)
 
 
 def draw_relations(facts: DarkFacts) -> Figure:
-    """Draw the heads of the last model with related words between two examples."""
-    *_, results = (results for results in facts.more.values() if "shown_relation" in results)
-    return draw_relation(results["relations"], results["shown_relation"])
+    """Draw the weight of the best head above that at the same distance, for syntactic and for semantic links."""
+    names = {"relations": "syntactic", "semantic": "semantic"}
+    panels: dict[str, xr.Dataset] = {}
+    for kind, results in facts.related.items():
+        order = next(iter(results.values())).sortby("best_gain_change", ascending=False)["task"].values
+        tables = [data[interval_names("best_gain_change")].sel(task=order) for data in results.values()]
+        best = xr.concat([table.drop_attrs() for table in tables], "lens").assign_coords(lens=list(results))
+        panels[names[kind]] = select_interval(best, "best_gain_change").rename(task="relation")
+    return interval_facets({"weight above distance": panels}, x="relation")
 
 
-PICTURES = {"verdicts": draw_verdicts, "shares": draw_shares, "layers": draw_layers, "relation": draw_relations}
+PICTURES = {"verdicts": draw_named, "special": draw_special, "layers": draw_layers, "relations": draw_relations}
 
 
 def draw_pictures(facts: DarkFacts) -> dict[str, Figure]:

@@ -14,21 +14,24 @@ from headscope.experiments.template import fill_template
 from headscope.reporting.frames import TableColumn, to_frame
 from headscope.reporting.markdown import to_markdown
 from headscope_studies.dark_secrets import report
-from headscope_studies.dark_secrets.claims import name_relations
+from headscope_studies.dark_secrets.claims import name_related
 from headscope_studies.dark_secrets.pages.facts import DarkFacts
-from headscope_studies.dark_secrets.starts import MAJORITY, STARTS
+from headscope_studies.dark_secrets.starts import MAJORITY, RANDOM, TUNED
 
 FOLDER = Path(__file__).parent
 
 DRAWN = ("figure_2", "cosine", "heads", "relation")
 """The figures of the study's report that are on this page."""
 
+SHOWN = (MAJORITY, RANDOM, TUNED)
+"""The starts that are compared on the main page."""
+
 SECTIONS = (
     "Patterns",
     "What fine-tuning changes",
     "Heads and layers disabled",
     "Pretrained and random weights",
-    "Relations between words",
+    *report.RELATED.values(),
 )
 """The sections of the study's report that are on this page."""
 
@@ -39,23 +42,29 @@ def page(facts: DarkFacts) -> bytes:
     return fill_template(
         FOLDER / "tables.md",
         **verdict_values(facts),
-        relations={label: to_grid(relation_verdicts(facts, label)) for label in facts.relations},
+        relations={
+            f"{label}, {kind}": to_grid(relation_verdicts(facts, kind, label))
+            for kind, results in facts.related.items()
+            for label in results
+        },
         bodies="\n".join(bodies),
         judged=report.JUDGED,
     ).encode()
 
 
 def starts_grid(facts: DarkFacts) -> str:
-    """Return the scores from every start, model by model and task by task."""
+    """Return the scores of fine-tuned models from every start, model by model and task by task."""
     columns = [TableColumn("metric", "metric")]
-    columns += [TableColumn(name, "start_score", {"start": name}, interval=name != MAJORITY) for name in STARTS]
+    columns += [TableColumn(name, "start_score", {"start": name}, interval=name != MAJORITY) for name in SHOWN]
     frames = []
     for label, data in facts.models.items():
-        frame = format_intervals(to_frame(data, {"task": "task"}, columns), ".2f", [*STARTS[1:]])
+        frame = format_intervals(to_frame(data, {"task": "task"}, columns), ".2f", SHOWN[1:])
         share = data["start_score"].sel(start=MAJORITY).values  # a regression has no most common label
         frame[MAJORITY] = [f"{value:.2f}" if value == value else "" for value in share]
-        frame = frame[["metric", *STARTS]]
-        frames.append(frame.set_axis(pd.Index([f"{label}, {task}" for task in frame.index], name="model, task")))
+        frame = frame[["metric", *SHOWN]]
+        frames.append(
+            frame.set_axis(pd.Index([f"{facts.names[label]}, {task}" for task in frame.index], name="model, task"))
+        )
     return to_grid(pd.concat(frames))
 
 
@@ -74,10 +83,10 @@ def _pictures(label: str) -> dict[str, str]:
     return {name: f"pictures/{DarkFacts.stem}{label}_{name}.svg" for name in DRAWN}
 
 
-def relation_verdicts(facts: DarkFacts, label: str) -> pd.DataFrame:
+def relation_verdicts(facts: DarkFacts, kind: str, label: str) -> pd.DataFrame:
     """Return the verdicts on the relations of one model, with the intervals that decide."""
     letters, rows = find_letters(facts), {}
-    for claim in facts.judged_all[name_relations(label)]:
+    for claim in facts.judged_all[name_related(kind, label)]:
         rows[claim.text] = {
             task.task: f"{letters[task.verdict]} {format_interval(claim.claim, task.interval)}" for task in claim.tasks
         }
@@ -96,7 +105,7 @@ def _body(facts: DarkFacts, label: str) -> Document:
 
 def _select(content: Sequence[Part]) -> list[Part]:
     """Return the paragraphs, tables and those figures that are on this page."""
-    left_out = ("verdicts_by_relation",)  # with other corrections above
+    left_out = ("verdicts_by_relations", "verdicts_by_semantic")  # with other corrections above
     return [
         item
         for item in content

@@ -1,20 +1,19 @@
 """Run the study dark-secrets with pretrained models on GLUE, for docs/dark_secrets.md.
 
 One run for each model, task and seed, which may be parallel; then the related words of each model; then all results are
-joined. The files in results were made on a GPU with these commands (relations on a CPU), for mrpc, stsb, sst2
-(without `--limit`: all of dev) and rte, with the seeds 0, 1 and 2, with the default model, all-MiniLM-L6-v2, and with
-`--model e5-small`:
+joined. The files in results were made on a GPU with these commands (relations on a CPU), for mrpc, stsb, sst2, rte and
+qnli, with the seeds 0, 1 and 2, with the default model, all-MiniLM-L6-v2, and with `--model e5-small`:
 
     python ../sixteen_heads/runs/sixteen_heads.py tune rte --place GLUE --seed 1 --work WORK
-    python runs/dark_secrets.py run rte --place GLUE --limit 400 --seed 1 --work WORK --out FOUND
+    python runs/dark_secrets.py run rte --place GLUE --seed 1 --work WORK --out FOUND
     python runs/dark_secrets.py relations --treebank en_ewt-dev.conllu --out FOUND
+    python runs/dark_secrets.py relations --treebank en_gum-dev.conllu --semantic --out FOUND
     python runs/dark_secrets.py join FOUND --out results
 
 The models are tuned once for both studies: `run` takes the one that sixteen_heads.py left in WORK/models, or tunes it
-itself where there is none, and tunes a randomly initialised copy with the same settings. (Only e5-small for stsb with
-seed 2 was tuned again for this study; `tuned_hash` says so.) Without `--limit` all of dev
-is studied. Runs write small files of plain arrays into FOUND, and need neither HDF5 nor any dataset library. WORK holds
-every step; a stopped run is resumed from it.
+itself where there is none, and tunes a randomly initialised copy with the same settings. Of QNLI only dev is at hand,
+which is divided. Runs write small files of plain arrays into FOUND, and need neither HDF5 nor any dataset library. WORK
+holds every step; a stopped run is resumed from it. ../sixteen_heads/runs/on_a_gpu.py runs all of it at once.
 """
 
 import argparse
@@ -28,7 +27,15 @@ import xarray as xr
 import headscope as hs
 from headscope.core.provenance import read_provenance, stamp
 from headscope.experiments.relation_heads import measure_relations, read_relations, show_relation
-from headscope.experiments.runs import TUNING, TUNING_BY_TASK, add_join, merge_facts, to_single
+from headscope.experiments.runs import (
+    TUNING,
+    TUNING_BY_TASK,
+    add_join,
+    merge_facts,
+    split_stored,
+    to_single,
+    widen_intervals,
+)
 from headscope.experiments.seeds import join_seeds
 from headscope.experiments.steps import print_progress
 from headscope.experiments.study import stamp_tasks
@@ -39,15 +46,20 @@ from headscope.training.finetuning.settings import TrainingOptions
 from headscope_studies.dark_secrets import DarkSecrets
 from headscope_studies.dark_secrets.disabled import find_best
 from headscope_studies.dark_secrets.measure import measure_numbers
+from headscope_studies.dark_secrets.semantic import link_mentions
+from headscope_studies.dark_secrets.starts import start_from_random
 
 DEFAULT = "all-MiniLM-L6-v2"
-ORDER = ("MRPC", "STS-B", "SST-2", "RTE")
+ORDER = ("MRPC", "STS-B", "SST-2", "RTE", "QNLI")
 CLASSIFIER = "cnn"
 PART = "dark_secrets"  # the runs of other studies may be in the same folder
 MAX_LENGTH = 128
 OPTIONS = ("limit", "train_limit", "epochs", "batch_size", "learning_rate", "warmup")
 SETTINGS = ("epochs", "batch_size", "learning_rate", "warmup", "max_length", "limit")
 """What decides a fine-tuning, beside its seed and its data."""
+
+CHANGES = ("head_change", "layer_change", "pretraining_gain_change", "random_gain_change")
+"""Changes of a score that have intervals of their own."""
 
 SHARED = ("version", "weights_hash", "max_length", "classifier", "device", "dtype")
 """Facts that all runs of one model must have in common."""
@@ -66,7 +78,13 @@ def run(chosen: argparse.Namespace) -> None:
     write_npz(numbers, chosen.out / f"{label}.{chosen.task}.{chosen.seed}.{PART}.npz")
 
 
-def _plan(chosen: argparse.Namespace) -> tuple[DarkSecrets, TaskRun, str]:
+def start(chosen: argparse.Namespace) -> None:
+    """Tune the randomly initialised copy that `run` compares with, which does that itself where it is missing."""
+    _, planned, _ = _plan(chosen, check=False)
+    start_from_random(planned, 2).tuned  # noqa: B018  (it is trained, and kept in its folder)
+
+
+def _plan(chosen: argparse.Namespace, *, check: bool = True) -> tuple[DarkSecrets, TaskRun, str]:
     """Return the study, what it does for one task with one seed, and the name of the model."""
     label = name_model(chosen.model)
     folder = chosen.tuned or chosen.work / "models" / f"{label}-{chosen.task}-{chosen.seed}"
@@ -78,10 +96,11 @@ def _plan(chosen: argparse.Namespace) -> tuple[DarkSecrets, TaskRun, str]:
     base = hs.load(chosen.model, device=chosen.device, dtype="float32")
     out = chosen.work / "dark_secrets" / label / f"seed-{chosen.seed}"
     planned = study.plan_task(task, base, out, 1, seed=chosen.seed, device=chosen.device, progress=print_progress)
-    if (folder / "config.json").is_file():
+    if check and (folder / "config.json").is_file():
         check_settings(folder, planned.tuning)
         planned = replace(planned, tuned_folder=folder)
-    check_runs([planned], {"classifier": CLASSIFIER})
+    if check:
+        check_runs([planned], {"classifier": CLASSIFIER})
     return study, planned, label
 
 
@@ -99,8 +118,8 @@ def relations(chosen: argparse.Namespace) -> None:
     warnings.simplefilter("ignore", hs.DataWarning)
     label, examples = name_model(chosen.model), read_relations(str(chosen.treebank))[: chosen.limit]
     model = hs.load(chosen.model, device=chosen.device, dtype="float32")
+    examples = link_mentions(examples) if chosen.semantic else examples
     measured = measure_relations(model, examples, max_length=MAX_LENGTH, progress=True)
-    shown = show_relation(model, read_relations(), measured, max_length=MAX_LENGTH)
     facts = {
         **read_provenance(measured),
         "command": "dark_secrets/runs/dark_secrets.py relations",
@@ -108,8 +127,10 @@ def relations(chosen: argparse.Namespace) -> None:
         "treebank": chosen.treebank.name,
         "device": model.device.type,
     }
-    write_npz(stamp(measured, **facts), chosen.out / f"{label}.relations.npz")
-    write_npz(stamp(shown, **facts), chosen.out / f"{label}.shown_relation.npz")
+    write_npz(stamp(measured, **facts), chosen.out / f"{label}.{'semantic' if chosen.semantic else 'relations'}.npz")
+    if not chosen.semantic:
+        shown = show_relation(model, read_relations(), measured, max_length=MAX_LENGTH)
+        write_npz(stamp(shown, **facts), chosen.out / f"{label}.shown_relation.npz")
 
 
 def name_model(model: str | None) -> str:
@@ -121,8 +142,13 @@ def join(chosen: argparse.Namespace) -> None:
     """Join the tasks and seeds of each model in one file, single precision; relations and their maps in others."""
     for label in sorted({path.name.partition(".")[0] for path in chosen.folder.glob(f"*.{PART}.npz")}):
         runs = [read_npz(path) for path in sorted(chosen.folder.glob(f"{label}.*.{PART}.npz"))]
-        runs.sort(key=lambda each: (ORDER.index(each["task"].item()), int(each["seed"].item())))
         facts, known = merge_facts(runs, SHARED, COMMAND), {int(each["seed"].item()) for each in runs}
+        if chosen.stored:
+            path = chosen.stored / f"dark_secrets_{label}.nc"
+            stored = split_stored(path, [str(each["task"].item()) for each in runs])
+            facts["stored"] = list(dict.fromkeys(str(each["task"].item()) for each in stored))
+            runs += [widen_intervals(each, CHANGES) for each in stored]
+        runs.sort(key=lambda each: (ORDER.index(each["task"].item()), int(each["seed"].item())))
         for seeds, part in group_seeds(runs).items():
             complete = len(seeds) == len(known)
             name = label if complete else f"{label}-{len(seeds)}-seeds"
@@ -133,7 +159,7 @@ def join(chosen: argparse.Namespace) -> None:
                 chosen.out / f"dark_secrets_{name}.nc",
                 overwrite=True,
             )
-    for part in ("relations", "shown_relation"):
+    for part in ("relations", "semantic", "shown_relation"):
         for path in sorted(chosen.folder.glob(f"*.{part}.npz")):
             data = read_npz(path)
             name = f"dark_secrets_{path.name.removesuffix(f'.{part}.npz')}_{part}.nc"
@@ -165,27 +191,31 @@ def main() -> None:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     verbs: Any = options.add_subparsers(required=True)
     running = verbs.add_parser("run", help="study one model on one task with one seed")
-    running.add_argument("task", choices=[task.lower().replace("-", "") for task in ORDER])
-    running.add_argument("--place", type=Path, required=True, help="the folder of GLUE")
-    running.add_argument("--seed", type=int, default=0, help="seed of fine-tuning")
-    running.add_argument("--work", type=Path, required=True, help="where steps and tuned models are kept")
-    running.add_argument("--tuned", type=Path, help="a model that is tuned already; that in WORK/models by default")
-    for name, kind in (
-        ("train-limit", int),
-        ("epochs", int),
-        ("batch-size", int),
-        ("learning-rate", float),
-        ("warmup", float),
-    ):
-        running.add_argument(f"--{name}", type=kind)
-    running.set_defaults(what=run)
+    starting = verbs.add_parser("start", help="tune only the randomly initialised copy for one task with one seed")
+    for verb, what in ((running, run), (starting, start)):
+        verb.add_argument("task", choices=[task.lower().replace("-", "") for task in ORDER])
+        verb.add_argument("--place", type=Path, required=True, help="the folder of GLUE")
+        verb.add_argument("--seed", type=int, default=0, help="seed of fine-tuning")
+        verb.add_argument("--work", type=Path, required=True, help="where steps and tuned models are kept")
+        verb.add_argument("--tuned", type=Path, help="a model that is tuned already; that in WORK/models by default")
+        for name, kind in (
+            ("train-limit", int),
+            ("epochs", int),
+            ("batch-size", int),
+            ("learning-rate", float),
+            ("warmup", float),
+        ):
+            verb.add_argument(f"--{name}", type=kind)
+        verb.set_defaults(what=what)
     relating = verbs.add_parser("relations", help="measure one model on the related words of a treebank")
     relating.add_argument("--treebank", type=Path, required=True, help="a CoNLL-U file, or a table of word pairs")
+    relating.add_argument("--semantic", action="store_true", help="mentions of one entity in place of relations")
     relating.set_defaults(what=relations)
-    for verb in (running, relating):
+    for verb in (running, starting, relating):
         verb.add_argument("--model", help="a hub id or a folder; nothing: the default")
         verb.add_argument("--limit", type=int, help="number of inputs to study; all by default")
         verb.add_argument("--device", choices=("cpu", "cuda"))
+    for verb in (running, relating):
         verb.add_argument("--out", type=Path, required=True, help="where the small results go")
     add_join(verbs, join)
     chosen = options.parse_args()

@@ -6,22 +6,18 @@ import xarray as xr
 from headscope.core.provenance import read_provenance, stamp
 from headscope.results.npz import write_npz
 from headscope.results.store import open_result
-from headscope_studies.dark_secrets.claims import CLAIMS, RELATION_CLAIMS
+from headscope_studies.dark_secrets.claims import CLAIMS
 from headscope_studies.dark_secrets.pages import page
 from headscope_studies.dark_secrets.pages.facts import (
-    count_never,
-    count_verdicts,
+    RELATED,
+    average_not_lower,
+    count_changes,
     find_unlearned,
     list_reduced,
-    list_small_sizes,
     read_facts,
-    summarize_disabled,
-    summarize_relations,
 )
 from tests.study_data import found
 from tests.study_pages import check_page, check_stamps, check_tables, join_runs
-
-PAIRS = len(CLAIMS) * 2
 
 
 @pytest.fixture(scope="module")
@@ -34,9 +30,9 @@ def joined(tmp_path_factory):
     """Two tasks and two seeds of a tiny study, joined as the docs' own results are."""
     folder = tmp_path_factory.mktemp("joined")
     results = found("dark_secrets")
-    for part in ("relations", "shown_relation"):
-        data = results[part]
-        data = data.assign(n=0 * data["n"] + 40) if part == "relations" else data
+    for part in ("relations", "semantic", "shown_relation"):
+        data = results["relations" if part == "semantic" else part]
+        data = data.assign(n=0 * data["n"] + 40) if part != "shown_relation" else data
         write_npz(stamp(data, **read_provenance(data)), folder / "found" / f"tiny.{part}.npz")
     numbers = results["numbers"].assign(n=0 * results["numbers"]["n"] + 40)  # enough for verdicts
     for task, name in (("rte", "RTE"), ("sst2", "SST-2")):
@@ -55,9 +51,8 @@ def facts(joined, maker):
 
 
 def test_runs_are_joined_into_stamped_files(joined):
-    check_stamps(
-        joined, {"dark_secrets_tiny.nc", "dark_secrets_tiny_relations.nc", "dark_secrets_tiny_shown_relation.nc"}
-    )
+    others = {f"dark_secrets_tiny_{part}.nc" for part in ("relations", "semantic", "shown_relation")}
+    check_stamps(joined, {"dark_secrets_tiny.nc", *others})
     whole, one = open_result(joined / "dark_secrets_tiny.nc"), found("dark_secrets")["numbers"]
     assert (whole["task"].values.tolist(), whole["seed"].values.tolist()) == (["SST-2", "RTE"], [0, 1])
     xr.testing.assert_allclose(
@@ -66,22 +61,18 @@ def test_runs_are_joined_into_stamped_files(joined):
 
 
 def test_the_page_answers_in_words_and_numbers_with_four_figures(facts, maker):
-    relations = found("dark_secrets")["relations"].sizes["task"]
     check_page(
         maker,
         facts,
-        f"{PAIRS} verdicts on {len(CLAIMS)} claims for 2 pairs of a model and a task: ",
-        f"{relations * len(RELATION_CLAIMS)} verdicts on {len(RELATION_CLAIMS)} claims for {relations} relations of a",
-        "find 32 to 61 % of them heterogeneous",
-        "are heterogeneous and ",
-        "the score is not lower without ",
-        "SST-2 is learned to ",
-        "where the paper says 0.80",
+        "of the heads of tiny give more than half of their attention to these two tokens",
+        "| heads without which the score is not lower, one at a time |",
+        "| points of the score gained by pretraining |",
+        "have p < 0.05 before it",
+        "changes of the score by one head",
         "| tiny, RTE | accuracy |",
-        "The plain 95 % interval of the change without one head is ±",
-        "were reasoned for 800 inputs; with 40 two standard errors of a difference are 20.5 points",
-        " points on average, signs included, and by ",
-        "verdicts hold with all of them halved",
+        "MNLI and QQP are not at hand",
+        "For links of meaning",
+        words=900,
     )
 
 
@@ -106,14 +97,17 @@ def test_significant_changes_need_every_seed(facts, maker):
     data["head_change_p_adjusted"] = data["head_change_p_adjusted"] * 0 + 0.01
     heads = data.sizes["layer"] * data.sizes["head"]
     worse = type(facts)({"tiny": data}, facts.more)
-    (row,) = summarize_disabled(worse)
-    assert (row["changes"], row["losses"], row["gains"]) == (2 * heads, 2 * heads, 0)
-    assert f"of {2 * heads} changes {2 * heads} losses and 0 gains are significant with every seed" in (
-        maker.page(worse).decode()
-    )
+    assert count_changes(worse) == {"changes": 2 * heads, "losses": 2 * heads, "gains": 0}
     data["head_change_p_adjusted"] = data["head_change_p_adjusted"] + 0.9 * (data["seed"] == 1)
-    (row,) = summarize_disabled(worse)
-    assert (row["losses"], row["gains"]) == (0, 0)
+    counts = count_changes(worse)
+    assert (counts["losses"], counts["gains"]) == (0, 0)
+
+
+def test_shares_of_heads_are_taken_model_by_model(facts):
+    """A head that gains with one seed and loses as much with another gains with half of the models, not with all."""
+    data = facts.measured["tiny"].copy(deep=True)
+    data["head_change"] = data["head_change"] * 0 + xr.where(data["seed"] == 0, 0.1, -0.1)
+    assert average_not_lower(type(facts)({"tiny": data}, facts.more)) == {"tiny": pytest.approx(50)}
 
 
 def test_models_that_beat_the_most_common_label_have_learned(facts):
@@ -125,13 +119,6 @@ def test_models_that_beat_the_most_common_label_have_learned(facts):
     assert row == {"label": "tiny", "task": "RTE", "score": pytest.approx(0.7), "majority": pytest.approx(0.65)}
     data["majority"] = data["majority"] * float("nan")  # a regression has no most common label
     assert find_unlearned(type(facts)({"tiny": data}, facts.more)) == []
-
-
-def test_every_verdict_is_counted_once(facts):
-    counts = count_verdicts(facts, facts.judged)
-    assert (counts.claims, counts.pairs, counts.total) == (len(CLAIMS), 2, PAIRS)
-    assert set(counts.kinds) <= set(facts.kinds)
-    assert count_never(facts) == sum(not set(facts.verdicts(claim)) & set(facts.exact) for claim in CLAIMS)
 
 
 def test_a_reduced_dev_set_is_listed_with_both_sizes(facts):
@@ -155,9 +142,15 @@ def test_a_task_with_fewer_seeds_stands_apart(joined, tmp_path):
 def test_sentences_without_numbers_are_true_of_the_committed_results():
     """The page says so of these results, without a look at others."""
     facts = read_facts()
-    assert {data.sizes["seed"] for data in facts.measured.values()} == {3}  # the widest of all seeds
-    assert all("not_run" not in read_provenance(data) for data in facts.measured.values())
-    assert list_reduced(facts)
+    assert {data.sizes["seed"] for data in facts.measured.values()} == {2, 3}  # MRPC has two
     assert find_unlearned(facts)
-    assert list_small_sizes(facts)  # fewer than the thresholds were reasoned for
-    assert len(summarize_relations(facts)) == len(facts.models)
+    assert list(facts.related) == list(RELATED)
+    assert all(set(results) == set(facts.names.values()) for results in facts.related.values())
+    verdicts = {claim.text: facts.cells(claim) for claim in CLAIMS}
+    harmed = [cell for text, cells in verdicts.items() if "improves the score" in text for cell in cells.values()]
+    assert {cell.verdict for cell in harmed} == {"undecided"}  # no head or layer is shown to harm
+    learned = verdicts["Fine-tuned from random weights, the model still learns the task, on all tasks but STS-B."]
+    assert {task for (_, task), cell in learned.items() if cell.verdict == "holds"} == {"SST-2"}
+    vertical = facts.average(lambda data: data["share"].sel(pattern="vertical", lens="raw"))
+    special = facts.average(lambda data: data["special_share"])
+    assert all(vertical[name] > 50 > special[name] for name in special)  # more than half look vertical

@@ -4,12 +4,20 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import xarray as xr
 
+from headscope.ablation.changes import compare_scores
 from headscope.core.document import Table
 from headscope.core.errors import InputError
-from headscope.core.provenance import read_provenance
+from headscope.core.example import Example
+from headscope.core.provenance import read_provenance, stamp
+from headscope.training.metrics import make_accuracy
 from headscope.training.score import score
+from headscope.uncertainty.corrections import correct_p_values
 from headscope_studies.dark_secrets.claims import CLAIMS, RELATION_CLAIMS, judge_claims
+from headscope_studies.dark_secrets.disabled import summarise_changes
+from headscope_studies.dark_secrets.measure import summarise_special
+from headscope_studies.dark_secrets.semantic import LINKS, SAME, link_mentions
 from headscope_studies.dark_secrets.starts import MAJORITY, RANDOM, TUNED
 from tests.study_data import found, place, tiny
 
@@ -32,7 +40,7 @@ def verdict(text, data):
 def test_every_threshold_has_a_reason_and_a_date():
     for claim in (*CLAIMS, *RELATION_CLAIMS):
         assert claim.threshold.reason
-        assert claim.threshold.date == "2026-11-16"
+        assert claim.threshold.date in ("2026-11-16", "2026-11-19")
 
 
 @pytest.mark.parametrize(
@@ -40,8 +48,10 @@ def test_every_threshold_has_a_reason_and_a_date():
     [
         ("32 to 61 %", "share", (0.4, 0.39, 0.41), "holds"),
         ("32 to 61 %", "share", (0.8, 0.79, 0.81), "not reproduced"),
-        ("About 30 %", "share", (0.3, 0.29, 0.31), "holds"),
-        ("About 30 %", "share", (0.3, 0.1, 0.5), "undecided"),
+        ("At least a third of all maps", "share", (0.5, 0.4, 0.6), "holds"),
+        ("At least a third of all maps", "share", (0.3, 0.1, 0.5), "undecided"),
+        ("At least a third of the heads", "special_share", (0.6, 0.5, 0.7), "holds"),
+        ("At least a third of the heads", "special_share", (0.1, 0.05, 0.15), "not reproduced"),
         ("Disabling some head", "best_head_change", (0.02, 0.01, 0.03), "holds"),
         ("Disabling some head", "best_head_change", (0.02, -0.01, 0.05), "undecided"),
         ("Disabling some head", "best_head_change", (0.0, -0.001, 0.001), "not reproduced"),
@@ -85,6 +95,55 @@ def test_a_disabled_head_has_the_score_under_uniform_attention():
         float(score(model, dev, edit=edit, progress=False)["accuracy"]) for edit in (None, "uniform_heads:heads=L1H2")
     )
     assert float(data["head_change"].sel(layer=1, head=2)) == pytest.approx(without - whole)
+
+
+def test_a_head_attends_simply_if_most_of_its_weight_is_on_special_tokens():
+    rows = np.zeros((2, 2, 1, 1, 1, 2))  # example role source lens layer head
+    rows[:, 0, ..., 0], rows[:, 1, ..., 0] = 0.3, 0.3
+    rows[:, 1, ..., 1] = [[[[0.3]]], [[[0.7 - 1e-9]]]]
+    dims = ("example", "role", "source", "lens", "layer", "head")
+    labels = {"role": ["cls", "sep"], "source": ["clark"], "lens": ["raw"], "layer": [0], "head": [0, 1]}
+    data = summarise_special(xr.Dataset({"special_tokens_rows": (dims, rows)}, labels))
+    np.testing.assert_allclose(data["special_weight"].values, [[0.6, 0.5]], atol=1e-8)
+    assert float(data["special_share"]) == 0.5
+
+
+def test_links_are_between_mentions_of_one_entity():
+    mentions = ((0, 0, "7", ""), (2, 2, "7", ""), (4, 4, "8", ""), (6, 6, "7", ""))
+    words = ("Ann", "said", "she", "met", "Eve", "before", "Ann")
+    example = Example("0", " ".join(words), words=words, columns={"mentions": mentions})
+    (passage,) = link_mentions([example, Example("1", "No", words=("No",), columns={"mentions": ()})])
+    assert passage.columns["word_pairs"] == ((2, 0, LINKS["pronoun"]), (6, 2, LINKS["proper"]))
+    mentions = ((0, 0, "7", ""), (6, 6, "7", ""))
+    (passage,) = link_mentions([Example("0", " ".join(words), words=words, columns={"mentions": mentions})])
+    assert passage.columns["word_pairs"] == ((6, 0, SAME),)
+
+
+def test_finding_a_word_again_is_not_judged_as_a_link_of_meaning():
+    related = found("dark_secrets")["relations"]
+    renamed = related.assign_coords(task=[SAME, "object"])
+    judged = judge_claims(found("dark_secrets")["numbers"], semantic=renamed)["semantic"]
+    assert [task.task for claim in judged for task in claim.tasks] == ["object", "object"]
+
+
+def test_with_shuffled_labels_no_head_helps_or_harms():
+    """The null: predictions do not depend on labels, nor do those with a head disabled."""
+    for seed in range(20):
+        random = np.random.default_rng(seed)
+        label, whole = random.integers(0, 2, (2, 200))
+        flips = random.random((2, 4, 200)) < 0.1
+        prediction = np.where(flips, 1 - whole, whole)
+        before, *after = (make_accuracy(label, each.astype(float)) for each in (whole, *prediction.reshape(8, -1)))
+        compared = compare_scores(before, after)
+        names = ("change", "change_low", "change_high", "change_p")
+        variables = {name: (("layer", "head"), compared[name].reshape(2, 4)) for name in names}
+        adjusted = (("layer", "head"), correct_p_values(compared["change_p"]).reshape(2, 4))
+        data = stamp(xr.Dataset({**variables, "change_p_adjusted": adjusted}, {"example": range(200)}), main="accuracy")
+        changes = summarise_changes(data, "head")
+        quantities = {
+            f"best_head_change{end}": float(changes[f"best_head_change{end}"]) for end in ("", "_low", "_high")
+        }
+        assert verdict("Disabling some head", numbers(best_head_change=tuple(quantities.values()))) != "holds"
 
 
 def test_the_report_has_the_papers_range_and_every_relation():

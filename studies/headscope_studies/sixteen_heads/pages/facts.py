@@ -1,6 +1,5 @@
 """What the results of the study sixteen-heads come to: the numbers of its page."""
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
@@ -12,12 +11,13 @@ import xarray as xr
 
 from headscope.core.document import Document
 from headscope.experiments.claims import Claim, JudgedClaim
-from headscope.experiments.judging import judge_all, judge_together
-from headscope.experiments.pages.facts import StudyFacts, count_kinds
+from headscope.experiments.judging import judge_together
+from headscope.experiments.pages.facts import StudyFacts
 from headscope.experiments.summary import list_tasks
 from headscope.results.store import open_result
 from headscope_studies.sixteen_heads import report
-from headscope_studies.sixteen_heads.claims import CLAIMS, TRANSLATION_CLAIMS
+from headscope_studies.sixteen_heads.claims import ALL, CLAIMS, TRANSLATION_CLAIMS, complete_sites, complete_tasks
+from headscope_studies.sixteen_heads.translation import SITES
 
 RESULTS = Path(__file__).parents[1] / "results"
 
@@ -61,7 +61,7 @@ def read_facts(folder: Path = RESULTS) -> HeadFacts:
     stem = HeadFacts.stem
     results = {path.stem.removeprefix(stem): open_result(path) for path in sorted(folder.glob(f"{stem}*.nc"))}
     sites = results.pop(TRANSLATION)
-    return HeadFacts(results, sites)
+    return HeadFacts({label: complete_tasks(data) for label, data in results.items()}, complete_sites(sites))
 
 
 def list_reports(folder: Path = RESULTS) -> list[tuple[str, Document]]:
@@ -70,42 +70,27 @@ def list_reports(folder: Path = RESULTS) -> list[tuple[str, Document]]:
     return [(f"{facts.stem}{label}", document) for label, document in facts.reports.items()]
 
 
-def count_known(facts: HeadFacts, counts: Counter[str]) -> dict[str, int]:
-    """Return the number of each verdict that occurs, in the order of verdicts."""
-    return {kind: counts[kind] for kind in facts.kinds if counts[kind]}
+def average_shares(facts: HeadFacts, name: str, **where: Any) -> float:
+    """Return a share of heads, layers or the score, taken for each fine-tuned model and then averaged, in percent.
 
-
-def count_held(facts: HeadFacts, counts: Counter[str]) -> int:
-    """Return how many verdicts are that a claim holds when it is measured exactly."""
-    return sum(counts[kind] for kind in facts.exact)
-
-
-def count_plain(facts: HeadFacts) -> Counter[str]:
-    """Return the number of each verdict if each were judged by its own 95 % interval."""
-    groups = facts.pair_claims(facts.measured).values()
-    return sum((count_kinds(judge_all(claims, data, tests=1)) for claims, data in groups), Counter[str]())
-
-
-def count_unlearned(facts: HeadFacts) -> Counter[str]:
-    """Return the number of each verdict if tasks that a model is not shown to have learned were judged, too."""
-    judged = facts.judge({label: data.drop_vars("majority") for label, data in facts.measured.items()})
-    return count_kinds(claim for claims in judged.values() for claim in claims)
-
-
-def read_values(facts: HeadFacts, name: str, task: str | None = None, **where: Any) -> list[float]:
-    """Return the finite values of a variable of all models, tasks and seeds, or those of one task."""
-    tables = []
+    Models that are not shown to have learned their task are left out.
+    """
+    shares = []
     for data in facts.measured.values():
-        tasks = [label for label in list_tasks(data) if task in (None, label)]
-        if name in data and all(label in data[dim].values for dim, label in where.items()):
-            tables.append(np.ravel(data[name].sel({"task": tasks, **where}).values.astype(float)))
-    values = np.concatenate(tables) if tables else np.array([])
-    return [float(value) for value in values[np.isfinite(values)]]
+        learned = ~(data["score_low"].min("seed") <= data["majority"].min("seed"))
+        shares += np.ravel(data[name].sel(where).sel(task=learned).values).tolist()
+    return 100 * float(np.mean(shares))
 
 
-def read_percents(facts: HeadFacts, name: str, task: str | None = None, **where: Any) -> list[float]:
-    """Return the finite values of a share in percent."""
-    return [100 * value for value in read_values(facts, name, task, **where)]
+def average_sites(facts: HeadFacts, name: str, site: str = ALL, **where: Any) -> float:
+    """Return a share of the heads at a site, or of the score, taken for each translator, then averaged; in percent."""
+    return 100 * float(facts.sites[name].sel(task=site, **where).mean())
+
+
+def list_during(facts: HeadFacts, trained: int) -> list[float]:
+    """Return the correlation of importance at a part of training with that at the end, by site and translator."""
+    values = np.ravel(facts.sites["determined"].sel(trained=trained, task=list(SITES)).values)
+    return [float(value) for value in values if np.isfinite(value)]
 
 
 def list_margins(models: Iterable[xr.Dataset]) -> list[float]:
@@ -115,17 +100,6 @@ def list_margins(models: Iterable[xr.Dataset]) -> list[float]:
         width = (data["change_high"] - data["change_low"]) / 2 / abs(data["score"])
         margins += [100 * float(width.sel(task=task).median()) for task in list_tasks(data)]
     return [margin for margin in margins if np.isfinite(margin)]
-
-
-def list_groups(facts: HeadFacts) -> list[tuple[str, str, xr.Dataset, list[str]]]:
-    """Return the model, the task, the correlations between two groups of its inputs, and the names of the groups."""
-    rows = []
-    for label, task, data in facts.by_task:
-        groups = data.sel(parts="groups")
-        if bool(groups["effect_correlation"].notnull()):
-            names = [str(name).partition(" (")[0] for name in np.ravel(groups["part_name"].values)[:2]]
-            rows.append((label, task, groups, names))
-    return rows
 
 
 def find_reduced(facts: HeadFacts) -> dict[str, tuple[int, int]]:

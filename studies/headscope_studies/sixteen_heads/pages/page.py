@@ -4,121 +4,122 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
+import xarray as xr
 from matplotlib.figure import Figure
 
-from headscope.experiments.claims import UNDECIDED
-from headscope.experiments.pages.facts import count_kinds
+from headscope.core.provenance import read_provenance
+from headscope.experiments.claims import MOOT
 from headscope.experiments.pages.generate import Generated, StudyPages, write_pictures
-from headscope.experiments.pages.tables import draw_scaled, draw_verdicts
+from headscope.experiments.pages.tables import draw_scaled
 from headscope.experiments.rendering.report import select_interval
 from headscope.experiments.seeds import combine_seeds
-from headscope.experiments.summary import list_tasks
 from headscope.experiments.template import fill_template, join_lines
-from headscope.experiments.thresholds import count_scaled
 from headscope.plotting.facets import interval_facets
+from headscope.plotting.verdict_grid import verdict_grid
 from headscope_studies.sixteen_heads import report
-from headscope_studies.sixteen_heads.claims import CLAIMS, TRANSLATION_CLAIMS
+from headscope_studies.sixteen_heads.claims import ALL, CLAIMS, COLLAPSE, CROSS, NOTABLE, TRANSLATION_CLAIMS, left_alone
 from headscope_studies.sixteen_heads.pages import tables
 from headscope_studies.sixteen_heads.pages.facts import (
     TRANSLATION,
     HeadFacts,
-    count_held,
-    count_known,
-    count_plain,
-    count_unlearned,
+    average_shares,
+    average_sites,
     find_reduced,
     find_unlearned,
-    list_groups,
+    list_during,
     list_margins,
     list_reports,
     read_facts,
-    read_percents,
-    read_values,
 )
-from headscope_studies.sixteen_heads.translation import ALL, SITES
+from headscope_studies.sixteen_heads.translation import SITES
 
 FOLDER = Path(__file__).parent
-SITE_NAMES = {"encoder": "encoder", "decoder": "decoder", "cross": "encoder–decoder"}
+SITE_NAMES = {ALL: "all", "encoder": "encoder", "decoder": "decoder", CROSS: "encoder–decoder"}
+"""Names of the sites of the model that translates, in the order of figures."""
+
+SHOWN = "STS-B"
+"""The task that is drawn: of classes, a model that always answers the same keeps most of the score."""
 
 
 def page(facts: HeadFacts) -> bytes:
     """Return the page."""
-    return join_lines(
-        fill_template(FOLDER / "page.md", facts=facts, **count_verdicts(facts), **collect_numbers(facts))
-    ).encode()
-
-
-def count_verdicts(facts: HeadFacts) -> dict[str, Any]:
-    """Return how many verdicts are of which kind, and how many would hold if they were judged in other ways."""
-    counts, plain = count_kinds(facts.every), count_plain(facts)
-    ways = {
-        "now": counts,
-        "plain": plain,
-        "halved": count_scaled(facts.every, 0.5),
-        "doubled": count_scaled(facts.every, 2.0),
-        "unlearned": count_unlearned(facts),
-    }
-    return {
-        "on_tasks": count_known(facts, count_kinds(claim for claims in facts.judged.values() for claim in claims)),
-        "on_sites": count_known(facts, count_kinds(facts.judged_all[TRANSLATION])),
-        "held": {way: count_held(facts, counts) for way, counts in ways.items()},
-        "undecided": counts[UNDECIDED],
-        "undecided_plain": plain[UNDECIDED],
-        "claims": CLAIMS,
-        "site_claims": TRANSLATION_CLAIMS,
-    }
+    return join_lines(fill_template(FOLDER / "page.md", facts=facts, **collect_numbers(facts))).encode()
 
 
 def collect_numbers(facts: HeadFacts) -> dict[str, Any]:
-    """Return the measured numbers on the page; `values` and `percents` look up those of all models and seeds."""
-    sites = combine_seeds(facts.sites)
-    pruned = facts.sites["pruned_score"].sel(task=ALL, order="importance", pruned=0)
+    """Return the numbers on the page; shares of heads are taken for each trained model, and then averaged."""
+    cross = facts.sites.sel(task=CROSS)
+    run, models = read_provenance(facts.sites), facts.measured
+    stored = dict.fromkeys(task for data in models.values() for task in read_provenance(data).get("stored", ()))
     return {
-        "tasks": list(dict.fromkeys(task for _, task, _ in facts.by_task)),
-        "values": partial(read_values, facts),
-        "percents": partial(read_percents, facts),
+        "collapse": COLLAPSE,
+        "notable": 100 * NOTABLE,
+        "pairs": run["train"],
+        "old_sites": [SITE_NAMES[site] for site in run.get("stored", ())],
+        "old_n": int(facts.sites["n"].min()),
+        "old_tasks": list(stored),
+        "sites": combine_seeds(facts.sites),
+        "last": 100 * cross["last"].values,
+        "whole": cross["score"].values,
+        "gain": facts.sites["gain"].sel(task=ALL).values,
+        "lost": -cross["best_change"].isel(layer=-1).values,
+        "site_share": partial(average_sites, facts),
+        "share": partial(average_shares, facts),
+        "tenth": {label: 100 * float(data["single"].sel(task=SHOWN).mean()) for label, data in facts.measured.items()},
+        "during": partial(list_during, facts),
+        "layers": facts.sites.sizes["layer"],
         "reduced": find_reduced(facts),
         "unlearned": find_unlearned(facts),
         "margins": list_margins(facts.models.values()),
-        "groups": list_groups(facts),
-        "sites": sites,
-        "site_names": SITE_NAMES,
-        "bleu": pruned.values.ravel(),
-        "large_effects": [100 * (1 - float(sites["small_share"].sel(task=site))) for site in SITES],
-        "site_margins": list_margins([sites.sel(task=list(SITES))]),
+        "site_margins": list_margins([combine_seeds(facts.sites).sel(task=[CROSS, "encoder"])]),
+        "trained": {task: data for _, task, data in facts.by_task},
     }
 
 
+def draw_verdicts(facts: HeadFacts) -> Figure:
+    """Draw the verdict on every claim: the sites of the model that translates, then every model and task."""
+    rows = dict.fromkeys(claim.text for claim in (*TRANSLATION_CLAIMS, *CLAIMS))
+    cells: dict[tuple[str, str], dict[str, str]] = {(TRANSLATION, name): {} for name in SITE_NAMES.values()}
+    for label in (TRANSLATION, *facts.models):
+        for claim in facts.judged_all[label]:
+            for task in claim.tasks:
+                name = SITE_NAMES[task.task] if label == TRANSLATION else task.task
+                cells.setdefault((label, name), {})[claim.text] = task.verdict
+    columns = {column: [verdicts.get(text, MOOT) for text in rows] for column, verdicts in cells.items()}
+    return verdict_grid(pd.DataFrame(columns, index=[text.rstrip(".") for text in rows]), facts.kinds, width=6.9)
+
+
+def draw_layers(facts: HeadFacts) -> Figure:
+    """Draw the score of translation that is left with the best head of one layer alone, a panel for each site."""
+    alone = combine_seeds(xr.Dataset(left_alone(facts.sites, "alone")))
+    alone = alone.assign_coords(layer=[f"layer {layer}" for layer in alone["layer"].values])
+    left = select_interval(alone, "alone", 100).expand_dims(lens=["best head alone"])
+    panels = {SITE_NAMES[site]: left.sel(task=site) for site in SITES}
+    return interval_facets({"BLEU left (%)": panels}, x="layer")
+
+
 def draw_pruning(facts: HeadFacts) -> Figure:
-    """Draw the share of the score left by heads pruned: a row for each model, a panel for each task."""
-    rows = {}
-    for label, data in facts.models.items():
-        kept = report.select_kept(data)
-        rows[f"{label}: score left (%)"] = {task: kept.sel(task=task) for task in list_tasks(data)}
-    return interval_facets(rows, x="pruned", label="heads pruned (%)", lines=True)
+    """Draw the share of the score left by heads pruned, of translation and of a task of numbers."""
+    kept = report.select_kept(combine_seeds(facts.sites))
+    panels = {f"translation, {SITE_NAMES[site]}": kept.sel(task=site) for site in (ALL, CROSS)}
+    panels |= {f"{SHOWN}, {label}": report.select_kept(data).sel(task=SHOWN) for label, data in facts.models.items()}
+    return interval_facets({"score left (%)": panels}, x="pruned", label="heads pruned (%)", lines=True)
 
 
 def draw_training(facts: HeadFacts) -> Figure:
-    """Draw the rank correlation of importance during training with that at the end, a panel for each model."""
+    """Draw the rank correlation of importance during training with that at the end, from scratch and in fine-tuning."""
+    sites = combine_seeds(facts.sites)
+    tasks = {f"translation, {SITE_NAMES[site]}": sites.sel(task=site) for site in ("encoder", CROSS)}
+    tasks |= {f"{SHOWN}, {label}": data.sel(task=SHOWN) for label, data in facts.models.items()}
     panels = {}
-    for label, data in facts.models.items():
-        tasks = [task for task in list_tasks(data) if bool(data["determined"].sel(task=task).notnull().any())]
-        panels[label] = select_interval(data.sel(task=tasks), "determined").rename(task="lens")
-    rows = {"correlation with the end": panels}
-    return interval_facets(rows, x="trained", label="part of fine-tuning (%)", lines=True)
+    for title, data in tasks.items():
+        known = select_interval(data, "determined").dropna("trained", how="all")
+        panels[title] = known.expand_dims(lens=["correlation of importance with that at the end"])
+    return interval_facets({"Spearman": panels}, x="trained", label="part of training (%)", lines=True)
 
 
-def draw_translation(facts: HeadFacts) -> Figure:
-    """Draw the share of the score of translation left by heads pruned, a panel for each site."""
-    return report.draw_pruning(combine_seeds(facts.sites))
-
-
-PICTURES = {
-    "verdicts": draw_verdicts,
-    "pruning": draw_pruning,
-    "training": draw_training,
-    "translation": draw_translation,
-}
+PICTURES = {"verdicts": draw_verdicts, "layers": draw_layers, "pruning": draw_pruning, "training": draw_training}
 
 
 def draw_pictures(facts: HeadFacts) -> dict[str, Figure]:

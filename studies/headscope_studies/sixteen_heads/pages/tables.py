@@ -18,8 +18,8 @@ from headscope_studies.sixteen_heads.translation import ALL, SITES
 
 FOLDER = Path(__file__).parent
 
-DRAWN = ("one_head", "importance", "figure_2")
-TRANSLATED = ("translation_effects",)
+DRAWN = ("one_head", "importance", "pruning", "training", "figure_2")
+TRANSLATED = ("translation_effects", "translation_pruning")
 """The figures of the study's report that are on this page."""
 
 SHOWN = (
@@ -31,14 +31,11 @@ SHOWN = (
     "During training",
 )
 SKIPPED = (
-    "pruning",
-    "training",
-    "translation_pruning",
     "translation_verdicts",
     "translation_sites",
     "translation_numbers",
 )
-"""Parts of the report that are on the main page, or further above."""
+"""Parts of the report that are further above."""
 
 
 def page(facts: HeadFacts) -> bytes:

@@ -1,39 +1,51 @@
 """Run the study of Michel et al. (2019) with pretrained models on GLUE and a model that translates, for docs.
 
 One run for each model, task and seed, which may be parallel; then all results are joined. The files in results
-were made on a GPU with these commands, for rte, mrpc, stsb and sst2 (without `--limit`: all of dev) with seeds 0, 1 and
-2, of the default model, all-MiniLM-L6-v2, and of `--model e5-small`; and for each site of models that translate, with
-the same seeds:
+were made on a GPU with these commands, for rte, mrpc, stsb and sst2 with seeds 0, 1 and 2, of the default model,
+all-MiniLM-L6-v2, and of `--model e5-small`; and for each site of models that translate, with the same seeds:
 
     python runs/sixteen_heads.py tune rte --place GLUE --seed 1 --work WORK
-    python runs/sixteen_heads.py run rte --place GLUE --limit 400 --seed 1 --work WORK --out FOUND
-    python runs/sixteen_heads.py translate --model FOLDER --parallel test.tsv --site cross --limit 128 \\
+    python runs/sixteen_heads.py run rte --place GLUE --seed 1 --work WORK --out FOUND
+    python runs/sixteen_heads.py translate --model FOLDER --parallel test.tsv --train train.tsv --site cross \\
         --seed 0 --work WORK --out FOUND
     python runs/sixteen_heads.py join FOUND --out results
 
 FOLDER is one that docs/runs/translation.py trained with this seed; sites are encoder, decoder, cross and all. `tune`
 leaves the model in WORK/models/MODEL-TASK-SEED, with models during training in it; `run` studies that, and tunes first
-where there is none. Without `--limit` all of dev is studied. How models are tuned is set below, and each result names
-it as `tuning`. Runs write small files of plain arrays into FOUND, and need neither HDF5 nor any dataset library.
+where there is none. How models are tuned is set below, and each result names it as `tuning`. Runs write small files of
+plain arrays into FOUND, and need neither HDF5 nor any dataset library. on_a_gpu.py runs all of it at once.
 """
 
 import argparse
 import json
 import warnings
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import xarray as xr
 
 import headscope as hs
+from headscope.core.estimate import ENDS, interval_names
 from headscope.core.provenance import read_provenance, stamp
-from headscope.experiments.runs import TUNING, TUNING_BY_TASK, add_join, merge_facts, to_single
+from headscope.experiments.runs import (
+    TUNING,
+    TUNING_BY_TASK,
+    add_join,
+    merge_facts,
+    split_stored,
+    to_single,
+    widen_intervals,
+)
 from headscope.experiments.seeds import join_seeds
 from headscope.experiments.steps import print_progress
 from headscope.experiments.study import stamp_tasks
 from headscope.experiments.tasks import read_glue
+from headscope.experiments.tuned import check_runs, describe_tuning
 from headscope.results.npz import read_npz, write_npz
 from headscope_studies.sixteen_heads import SixteenHeads
+from headscope_studies.sixteen_heads.claims import COMPARED
+from headscope_studies.sixteen_heads.head_effects import compare_orders
 from headscope_studies.sixteen_heads.paper import KINDS
 from headscope_studies.sixteen_heads.translation import ALL, SITES, measure_sites
 
@@ -70,30 +82,29 @@ def tune(chosen: argparse.Namespace) -> Path:
 
 
 def run(chosen: argparse.Namespace) -> None:
-    """Study one model on one task with one seed."""
+    """Study one model on one task with one seed; importance is estimated on what it learned from."""
     folder = tune(chosen)
     study = SixteenHeads(
         data=str(chosen.place),
         tasks=(chosen.task,),
-        tuned=str(folder),
         limit=chosen.limit,
         checkpoints=CHECKPOINTS,
         random_orders=ORDERS,
     )
+    (task,), _ = study.read_tasks()
+    base = hs.load(chosen.model, device=chosen.device, dtype="float32")
     work = chosen.work / "steps" / f"{_label(chosen)}-{chosen.task}-{chosen.seed}"
-    results = study.run(chosen.model, work, device=chosen.device, progress=print_progress)
-    numbers = results["numbers"].expand_dims(seed=[chosen.seed], axis=1)
-    facts = json.loads((folder / "finetune.json").read_text(encoding="utf-8"))["facts"]
-    tuning = (
-        f"{facts['epochs']} epochs, batch {facts['batch_size']}, learning rate {facts['learning_rate']:g}, "
-        f"warm-up {facts['warmup']:g}"
-    )
-    numbers = numbers.assign(tuning=xr.full_like(numbers["tuning"], "", dtype=f"<U{len(tuning)}"))
-    numbers["tuning"][:] = tuning
-    numbers["train"][:] = facts["n"]
-    numbers["source"] = xr.full_like(numbers["source"], "train to learn from, dev to study", dtype="<U40")
-    facts = {**read_provenance(results["numbers"]), "model": _label(chosen), "seed": chosen.seed}
-    write_npz(stamp(numbers, **facts), chosen.out / f"{_label(chosen)}.{chosen.task}.{chosen.seed}.numbers.npz")
+    planned = study.plan_task(task, base, work, 1, seed=chosen.seed, device=chosen.device, progress=print_progress)
+    planned = replace(planned, tuned_folder=folder)
+    own = {name: getattr(study, name) for name in study.own_facts}
+    check_runs([planned], own)
+    planned.steps.begin(planned.facts(own))
+    numbers = study.measure_task(planned)["numbers"]
+    tuned = json.loads((folder / "finetune.json").read_text(encoding="utf-8"))["facts"]
+    numbers = numbers.assign(train=("task", [tuned["n"]]), tuning=("task", [describe_tuning(tuned)]))
+    facts = {**study.describe_run(base, []), "model": _label(chosen), "seed": chosen.seed}
+    numbers = stamp_tasks(numbers, **facts).expand_dims(seed=[chosen.seed], axis=1)
+    write_npz(numbers, chosen.out / f"{_label(chosen)}.{chosen.task}.{chosen.seed}.numbers.npz")
 
 
 def translate(chosen: argparse.Namespace) -> None:
@@ -104,6 +115,7 @@ def translate(chosen: argparse.Namespace) -> None:
         str(chosen.model),
         str(chosen.parallel),
         chosen.work / "steps" / name,
+        learned=None if chosen.train is None else str(chosen.train),
         limit=chosen.limit,
         seed=0,
         orders=ORDERS,
@@ -120,17 +132,53 @@ def join(chosen: argparse.Namespace) -> None:
     for label in sorted({path.name.partition(".")[0] for path in chosen.folder.glob("*.numbers.npz")}):
         runs = [read_npz(path) for path in sorted(chosen.folder.glob(f"{label}.*.numbers.npz"))]
         facts = merge_facts(runs, SHARED, COMMAND)
+        if chosen.stored:
+            path = chosen.stored / f"sixteen_heads_{label}.nc"
+            stored = split_stored(path, [str(each["task"].item()) for each in runs])
+            facts["stored"] = list(dict.fromkeys(str(each["task"].item()) for each in stored))
+            runs += [bound_stored(each) for each in stored]
+        runs = [compare_again(each) for each in runs]
         runs.sort(key=lambda each: (ORDER.index(str(each["task"].item())), int(each["seed"].item())))
         numbers = join_seeds([each.drop_attrs() for each in runs]).map(to_single)
         hs.save(stamp_tasks(numbers, **facts), chosen.out / f"sixteen_heads_{label}.nc", overwrite=True)
     runs = [read_npz(path) for path in sorted(chosen.folder.glob("*.sites.npz"))]
     if runs:
         facts = merge_facts(runs, SHARED, COMMAND)
+        if chosen.stored:
+            path, seeds = chosen.stored / "sixteen_heads_translation.nc", {int(each["seed"].item()) for each in runs}
+            stored = split_stored(path, [str(each["task"].item()) for each in runs])
+            facts["stored"] = list(dict.fromkeys(str(each["task"].item()) for each in stored))
+            runs += [each for each in stored if int(each["seed"].item()) in seeds]
         runs.sort(key=lambda each: ((ALL, *SITES).index(str(each["task"].item())), int(each["seed"].item())))
-        sites = join_seeds([each.drop_attrs() for each in runs]).map(to_single)
-        hashes = dict.fromkeys(read_provenance(each)["weights_hash"] for each in runs)
+        sites = join_seeds([compare_again(each.drop_attrs()) for each in runs]).map(to_single)
+        hashes = dict.fromkeys(read_provenance(each)["weights_hash"].split()[0] for each in runs)
         facts |= {"seed": sites["seed"].values.tolist(), "weights_hash": " ".join(hashes)}
+        for path in sorted(chosen.folder.glob("translation-*.json")):  # those of docs/runs/translation.py
+            facts["train"] = json.loads(path.read_text(encoding="utf-8"))["training"]["facts"]["n"]
         hs.save(stamp(sites, **facts), chosen.out / "sixteen_heads_translation.nc", overwrite=True)
+
+
+def bound_stored(numbers: xr.Dataset) -> xr.Dataset:
+    """Return results of an earlier run with the intervals of changes as they are measured now."""
+    numbers = widen_intervals(widen_intervals(numbers, ["change"]), ["best_change"], share=0.5)
+    pruned = widen_intervals(numbers, ["pruned_change"])
+    whole = numbers["pruned"] == 0  # which is compared with itself
+    numbers = numbers.assign({end: numbers[end].where(whole, pruned[end]) for end in interval_names("pruned_change")})
+    kept = {f"kept{end}": 1 + numbers[f"pruned_change{end}"] / abs(numbers["score"]) for end in ENDS}
+    return numbers.assign(kept)
+
+
+def compare_again(numbers: xr.Dataset) -> xr.Dataset:
+    """Return results of one task and seed with the gain over random orders as it is measured now.
+
+    Earlier runs have no more random orders at half of the heads than elsewhere.
+    """
+    if "half_change" not in numbers:
+        half = numbers["random_change"].sel(pruned=COMPARED, drop=True).rename(drawn="half")
+        numbers = numbers.assign(half_change=half)
+    gain = compare_orders(numbers.isel(task=0, seed=0))
+    ends = zip(interval_names("gain"), gain, strict=True)
+    return numbers.assign({name: (("task", "seed"), [[end]]) for name, end in ends})
 
 
 def _label(chosen: argparse.Namespace) -> str:
@@ -158,6 +206,7 @@ def main() -> None:
     for verb in (running, translating):
         verb.add_argument("--out", type=Path, required=True, help="where the small results go")
     translating.add_argument("--parallel", type=Path, required=True, help="columns text and pair")
+    translating.add_argument("--train", type=Path, help="pairs that the model was trained on, for importance")
     translating.add_argument("--site", choices=(ALL, *SITES), required=True)
     add_join(verbs, join)
     chosen = options.parse_args()

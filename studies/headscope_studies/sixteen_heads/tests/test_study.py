@@ -4,11 +4,14 @@ import numpy as np
 import pytest
 import xarray as xr
 
+from headscope.ablation.head_importance import head_importance
 from headscope.core.document import Paragraph
 from headscope.core.errors import InputError
 from headscope.experiments.claims import judge
 from headscope.experiments.rendering.report import describe_unlearned
+from headscope.training.score import score
 from headscope_studies.sixteen_heads import claims
+from headscope_studies.sixteen_heads.head_effects import compare_orders
 from headscope_studies.sixteen_heads.report import judge_results
 from headscope_studies.sixteen_heads.translation import measure_sites
 from tests.heads import headed_network
@@ -61,6 +64,62 @@ def test_nothing_is_judged_where_the_model_learned_nothing():
         assert (reasons == {"the model is not shown to have learned the task"}) is not learned
 
 
+def curves(random, importance):
+    """Pruning curves with changes of the score at half of the heads, by importance and in random orders."""
+    ends = dict(zip(("pruned_change", "pruned_change_low", "pruned_change_high"), importance, strict=True))
+    variables = {name: (("order", "pruned"), [[value]]) for name, value in ends.items()}
+    return xr.Dataset({**variables, "half_change": ("half", random)}, {"order": ["importance"], "pruned": [50]})
+
+
+def test_an_importance_that_says_nothing_gains_nothing():
+    """The null: the order by importance is one more random order. 2.5 % of intervals may be above 0."""
+    random = np.random.default_rng(0)
+    drawn = random.normal(-0.2, 0.05, (2000, 11))
+    lows = np.array([compare_orders(curves(orders[1:], (orders[0],) * 3))[1] for orders in drawn])
+    assert 0.015 < (lows > 0).mean() < 0.035
+    assert compare_orders(curves(drawn[0, 1:], (0.2, 0.19, 0.21)))[1] > 0
+
+
+def test_the_last_layer_is_judged_by_what_its_best_head_leaves():
+    labels = {"task": ["all", "cross"], "layer": [0, 1], "head": [0, 1]}
+    change = {
+        "": [[np.nan] * 2, [0.0, -12.0]],
+        "_low": [[np.nan] * 2, [-1.0, -15.0]],
+        "_high": [[np.nan] * 2, [1.0, -9.0]],
+    }
+    variables = {f"best_change{end}": (("task", "layer"), values) for end, values in change.items()}
+    shares = {name: ("task", [np.nan, share]) for name, share in (("small_share", 0.75), ("enough_share", 0.5))}
+    shares |= {f"{name}{end}": values for name, values in shares.items() for end in ("_low", "_high")}
+    alone = {name: ("task", [np.nan, 20.0]) for name in ("alone_score", "score")} | {"n": ("task", [400, 400])}
+    sites = claims.complete_sites(xr.Dataset({**variables, **shares, **alone}, labels))
+    np.testing.assert_allclose(
+        [sites[f"last{end}"].sel(task="cross") for end in ("", "_low", "_high")], [0.4, 0.25, 0.55]
+    )
+    assert float(sites["small_share"].sel(task="all")) == 0.75  # of the only site
+    assert [task.verdict for task in judge(claims.TRANSLATION_CLAIMS[0], sites).tasks] == ["does not apply", "holds"]
+
+
+def test_one_head_in_every_layer_is_the_most_important_one():
+    numbers = found("sixteen_heads")["numbers"].isel(task=0)
+    best = numbers["head_importance"].sel(reduction="example").argmax("head").values
+    heads = numbers.sizes["head"]
+    others = [f"L{layer}H{head}" for layer, kept in enumerate(best) for head in range(heads) if head != kept]
+    model, dev = f"{place()}/sixteen_heads-0/tasks/dev/model", str(place() / "dev.jsonl")
+    whole, left = (
+        float(score(model, dev, edit=edit, progress=False)["accuracy"])
+        for edit in (None, f"zero_heads:heads={'+'.join(others)}")
+    )
+    assert float(numbers["single"]) == pytest.approx(left / whole)
+
+
+def test_importance_is_estimated_on_what_the_model_learned_from():
+    numbers = found("sixteen_heads")["numbers"].isel(task=0)
+    assert int(numbers["learned"]) == 16
+    model = f"{place()}/sixteen_heads-0/tasks/dev/model"
+    importance = head_importance(model, str(place() / "train.jsonl"), progress=False)["head_importance"]
+    np.testing.assert_allclose(numbers["head_importance"].sel(reduction="example"), importance, rtol=1e-4)
+
+
 def test_without_a_model_that_translates_that_half_is_left_out_with_a_sentence():
     document = tiny("sixteen_heads").document(found("sixteen_heads"))
     (section,) = [section for section in document.sections if section.title == "Translation"]
@@ -68,6 +127,8 @@ def test_without_a_model_that_translates_that_half_is_left_out_with_a_sentence()
     assert "--translation FOLDER --parallel FILE" in section.parts[0].text
     with pytest.raises(InputError, match="translation=FOLDER and parallel=FILE belong together"):
         tiny("sixteen_heads", translation="folder")
+    with pytest.raises(InputError, match="parallel_train=FILE is given, but not parallel=FILE"):
+        tiny("sixteen_heads", parallel_train="file")
     with pytest.raises(InputError, match="checkpoints=0 is too small"):
         tiny("sixteen_heads", checkpoints=0)
 
@@ -98,7 +159,7 @@ def test_every_site_of_a_model_that_translates_is_studied(tmp_path):
     assert (sites["kept"].sel(pruned=0, order="importance") == 1).all()
     results = {**found("sixteen_heads"), "translation": sites}
     judged = judge_results(results)["translation"]
-    cross = next(claim for claim in judged if "encoder–decoder" in claim.text)
+    cross = next(claim for claim in judged if claim.text.endswith("translation collapses."))
     assert [task.verdict for task in cross.tasks if task.task != "cross"] == ["does not apply"] * 3
     document = tiny("sixteen_heads").document(results)
     names = [part.name for section in document.sections for part in section.parts if not isinstance(part, Paragraph)]
