@@ -102,6 +102,12 @@ def find_unlearned(facts: DarkFacts) -> list[dict[str, Any]]:
     return rows
 
 
+def list_special(facts: DarkFacts) -> list[float]:
+    """Return the share of heads that attend simply to [CLS] and [SEP] in every tuned model that has it, in percent."""
+    shares = np.concatenate([np.ravel(data["special_share"].values) for data in facts.measured.values()])
+    return [100 * float(share) for share in shares[np.isfinite(shares)]]
+
+
 def average_not_lower(facts: DarkFacts) -> dict[str, float]:
     """Return by model the share of heads without which the score is not lower, in percent.
 

@@ -30,6 +30,7 @@ from headscope_studies.dark_secrets.pages.facts import (
     list_reduced,
     list_reports,
     list_same_words,
+    list_special,
     read_facts,
     summarize_related,
 )
@@ -47,6 +48,7 @@ def page(facts: DarkFacts) -> bytes:
         models=list(dict.fromkeys(facts.names.values())),
         paper=paper,
         special=facts.average(lambda data: data["special_share"]),
+        special_ends=list_special(facts),
         vertical=facts.average(lambda data: data["share"].sel(pattern="vertical", lens="raw")),
         heterogeneous=facts.average(lambda data: data["share"].sel(pattern="heterogeneous", lens="raw")),
         not_lower=average_not_lower(facts),

@@ -62,6 +62,8 @@ def collect_numbers(facts: HeadFacts) -> dict[str, Any]:
         "sites": combine_seeds(facts.sites),
         "last": 100 * cross["last"].values,
         "whole": cross["score"].values,
+        "half": cross["alone_score"].values,
+        "no_encoder": 100 * facts.sites["kept"].sel(task="encoder", order="importance", pruned=100).values,
         "gain": facts.sites["gain"].sel(task=ALL).values,
         "lost": -cross["best_change"].isel(layer=-1).values,
         "site_share": partial(average_sites, facts),

@@ -1,7 +1,7 @@
 """The results of what heads look at, of all models: verdicts, and the numbers of the page."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from itertools import product
@@ -264,7 +264,7 @@ def list_looking(data: xr.Dataset) -> dict[str, list[str]]:
     return {**looking, "broad": surface.list_heads(raw["peak"], at_most=surface.BROAD)}
 
 
-def count_special(data: xr.Dataset) -> tuple[int, int]:
+def count_special(data: xr.Dataset, targets: Sequence[str] = surface.SPECIAL) -> tuple[int, int]:
     """Return how many heads have more than half of their raw attention on special tokens, and of how many."""
-    share = data.isel(task=0)["share"].sel(lens="raw", target=list(surface.SPECIAL)).sum("target")
+    share = data.isel(task=0)["share"].sel(lens="raw", target=list(targets)).sum("target")
     return int((share > surface.HALF).sum()), share.size

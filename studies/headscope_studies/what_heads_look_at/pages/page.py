@@ -62,6 +62,7 @@ def collect_numbers(facts: HeadFacts) -> dict[str, Any]:
     data = next(iter(facts.surface.values()))
     trees = {pair: facts.judged_numbers[pair[0]]["trees"].sel(task=pair[1]) for pair in facts.treebanks}
     runs = [run for probe in facts.probes.values() for run in read_provenance(probe)["runs"]]
+    fewest = min(runs, key=lambda run: run["documents"])
     return {
         "inputs": int(data["n"].values.ravel()[0]),
         "corpus": list_tasks(data)[0],
@@ -72,17 +73,28 @@ def collect_numbers(facts: HeadFacts) -> dict[str, Any]:
         "surface": {label: measured.isel(task=0).sel(lens="raw") for label, measured in facts.surface.items()},
         "heads": {label: list_looking(measured) for label, measured in facts.surface.items()},
         "special": {label: count_special(measured) for label, measured in facts.surface.items()},
+        "strict": {label: count_special(measured, ("cls", "sep"))[0] for label, measured in facts.surface.items()},
         "trees": trees,
         "words": {pair: select_whole(facts, *pair) for pair in facts.treebanks},
         "branching": [100 * float(tree["branching_gain"]) for tree in trees.values()],
+        "branching_halves": list_branching(facts),
         "added": [100 * float(tree["distance_gain_change"]) for tree in trees.values()],
         "better_relations": tables.count_better(facts),
         "better": [better for _, _, better, _ in tables.count_better(facts)],
         "antecedents": tables.list_antecedents(facts)[0],
         "paper": paper,
         "threshold": BRANCHING,
-        "fewest": min(runs, key=lambda run: run["documents"]),
+        "fewest": fewest,
+        "most_documents": max(run["documents"] for run in runs if run["treebank"] == fewest["treebank"]),
     }
+
+
+def list_branching(facts: HeadFacts) -> list[float]:
+    """Return the points by which the best single head is better than right-branching, for all divisions into halves."""
+    data = facts.probes["dependency"].sel(task="dependency", relation=probe_numbers.ALL, attention="raw")
+    accuracy = data["accuracy"]
+    gains = accuracy.sel(predictor="head") - accuracy.sel(predictor="right_branching")
+    return [100 * float(gain) for gain in np.ravel(gains.values) if np.isfinite(gain)]
 
 
 def select_whole(facts: HeadFacts, label: str, treebank: str) -> dict[str, xr.Dataset]:

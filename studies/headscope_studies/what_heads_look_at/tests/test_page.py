@@ -86,7 +86,7 @@ def test_the_page_answers_in_words_and_numbers_with_four_figures(facts, maker):
     check_page(
         maker,
         facts,
-        "| attention on special tokens | ",
+        "| attention on [CLS], [SEP], periods and commas | ",
         "## Is attention to [SEP] a no-op?",
         "**Attention adds ",
         "of the antecedents in Winogender",
@@ -105,6 +105,11 @@ def test_sentences_of_the_page_without_numbers_hold_for_the_committed_results(ma
     facts = maker.read_facts()
     always, never = split_measures(facts)
     assert (always, sorted(never)) == (["gradient"], sorted(set(BESIDE_RAW) - {"gradient"}))  # by the others it counts
+    open_norm = facts.networks["e5-small"].sel(task="classifier", measure="norm", group="sep")
+    assert float(open_norm["ratio_low"]) < 1 < float(open_norm["ratio_high"])
+    tuned = ["masked language model", "classifier"]
+    attended = facts.networks["all-MiniLM-L6-v2"].sel(task=tuned, measure="raw", group="sep")
+    assert float(attended["ratio_high"].max()) < 1.2  # hardly more than an ordinary token
     for label, data in facts.surface.items():
         assert float(data["special_share_high"].sel(lens="raw").item()) < 0.5, label
     for data in facts.coreference.values():  # the baselines of GAP and Winogender are right equally often
