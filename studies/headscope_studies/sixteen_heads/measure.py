@@ -153,8 +153,9 @@ def _keep_one_head(model: Model, examples: Sequence[Example], options: dict[str,
     """Return the share of the score that is kept with the most important head of every layer only."""
     site = options.get("site")
     sizes = count_heads(model, lambda: score(model, examples[:1], max_length=options.get("max_length"), progress=False))
-    layers = sizes[find_site(model, site)] if site != "all" else [count for site in sizes.values() for count in site]
-    share = 100 * (1 - len(layers) / sum(layers))
+    sites = sizes.values() if site == "all" else [sizes[find_site(model, site)]]
+    heads = [count for layers in sites for count in layers.values()]
+    share = 100 * (1 - len(heads) / sum(heads))
     if share == 0:
         return with_interval("single", (), (1.0, 1.0, 1.0))
     pruned = pruning_curve(model, examples, by="importance", steps=share, keep=1, **options).isel(pruned=1)

@@ -38,7 +38,7 @@ def per_token(data, measure, layer, kind):
 def test_ratios_equal_their_literal_version():
     data = rows()
     result = compare_tokens(data)
-    table = {name: result[name].transpose("measure", ..., "group").values for name in result if name != "n"}
+    table = {name: result[name].transpose("measure", ..., "group").values for name in result if "ratio" in name}
     for measure, group in product(MEASURES, GROUPS):
         at = (list(MEASURES).index(measure), ..., list(GROUPS).index(group))
         literal = [
@@ -50,6 +50,9 @@ def test_ratios_equal_their_literal_version():
         assert table["ratio"][at] == pytest.approx(np.prod(literal) ** (1 / 3))
         assert table["ratio_late"][at] == pytest.approx(np.prod(late) ** (1 / len(late)))
         assert table["ratio_low"][at] <= table["ratio"][at] <= table["ratio_high"][at]
+    for measure, layer, kind in product(MEASURES, range(3), TYPES):
+        size = result["size_layer"].sel(measure=measure, layer=layer, type=kind)
+        assert float(size) == pytest.approx(per_token(data, measure, layer, kind))
 
 
 def network(raw, **others):
