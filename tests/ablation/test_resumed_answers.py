@@ -5,9 +5,9 @@ import pytest
 
 import headscope as hs
 from headscope.ablation.head_sets import count_heads
-from headscope.ablation.resume import ResumeError, find_blocks
 from headscope.ablation.resumed_answers import answer_edits
 from headscope.core.catalog import edits as catalog
+from headscope.engine.resuming.resume import ResumeError, find_blocks
 from headscope.training.scoring import prepare_scoring
 from tests.heads import headed_network
 from tests.laws.test_edits import some_means
@@ -88,7 +88,7 @@ def test_a_model_that_is_edited_already_is_ablated_by_whole_evaluations(capsys):
 
 def test_layers_that_are_not_what_they_seem_are_noticed(monkeypatch):
     job = make_job("bert")
-    monkeypatch.setattr("headscope.ablation.resume.repeat_rows", lambda output, *_: _double(output))
+    monkeypatch.setattr("headscope.engine.resuming.resume.repeat_rows", lambda output, *_: _double(output))
     with pytest.raises(ResumeError, match="gives other answers than a whole pass"):
         check(job, [catalog.make("zero_heads:heads=L1H0")])
 

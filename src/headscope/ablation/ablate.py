@@ -10,7 +10,6 @@ import xarray as xr
 from headscope.ablation.changes import compare_scores
 from headscope.ablation.head_sets import HeadSets, count_heads, make_head_sets
 from headscope.ablation.options import AblateOptions
-from headscope.ablation.resume import ResumeError
 from headscope.ablation.resumed_answers import answer_edits
 from headscope.core.edit import HeadEdit
 from headscope.core.errors import InputError
@@ -23,6 +22,7 @@ from headscope.engine.edited import describe_edits, make_edit
 from headscope.engine.progress import print_status, show_progress
 from headscope.engine.pruning.pruned_config import pruned_heads
 from headscope.engine.recording.sites import find_sites
+from headscope.engine.resuming.resume import ResumeError
 from headscope.training.metrics import Metric
 from headscope.training.scoring import ScoringJob, make_scoring_job
 from headscope.training.task import Answers

@@ -11,20 +11,20 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from headscope.ablation.resume import (
-    RecordedPass,
-    ResumeError,
-    find_blocks,
-    get_hidden,
-    keep_tokens,
-    record_blocks,
-    resume_at,
-)
-from headscope.ablation.watch import WatchedBlocks
 from headscope.core.edit import Edit, HeadEdit, LayerHeads
 from headscope.data.tokenizing.encode import EncodedExample
 from headscope.engine.edited import edited
 from headscope.engine.recording.sites import find_sites
+from headscope.engine.resuming.resume import (
+    RecordedPass,
+    ResumeError,
+    find_blocks,
+    find_read_token,
+    get_hidden,
+    record_blocks,
+    resume_at,
+)
+from headscope.engine.resuming.watch import WatchedBlocks
 from headscope.training.predict import predict
 from headscope.training.scoring import ScoringJob
 from headscope.training.task import Answers, Task, run_network
@@ -92,23 +92,19 @@ class _AnswerBatch:
     def _find_read(
         self, network: Any, recorded: RecordedPass, output: Any, batch: Mapping[str, Tensor]
     ) -> Tensor | None:
-        """Return the only token of each row that the head reads, the first or the last one, if it reads no other.
-
-        With NaN in place of what the last block returned for all others, the output is still the same.
-        """
+        """Return the only token of each row that the head reads, the first or the last one, if it reads no other."""
         logits, ids = getattr(output, "logits", None), batch["input_ids"].flatten(0, -2)
         if not isinstance(logits, Tensor) or logits.ndim != 2 or not self.blocks.projections:
             return None
         real = batch.get("attention_mask", torch.ones_like(batch["input_ids"])).flatten(0, -2)
         last = (real * torch.arange(ids.shape[1], device=ids.device)).argmax(-1)
-        for tokens in (torch.zeros_like(last), last):
-            if int(tokens.max()) >= get_hidden(recorded.outputs[-1]).shape[1]:
-                continue
-            end = len(recorded.outputs)
-            with resume_at(self.blocks, keep_tokens(recorded, tokens), end, 1):
-                if torch.equal(run_network(self.job.task, network, batch).logits, logits):
-                    return tokens
-        return None
+        return find_read_token(
+            self.blocks,
+            recorded,
+            (torch.zeros_like(last), last),
+            lambda: run_network(self.job.task, network, batch).logits,
+            logits,
+        )
 
     def _group(self, recorded: RecordedPass) -> dict[int, list[int]]:
         """Return the indices of the edits by the first block that they change."""

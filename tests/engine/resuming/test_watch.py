@@ -6,8 +6,8 @@ from itertools import permutations
 import pytest
 import torch
 
-from headscope.ablation.resume import find_blocks, record_blocks, resume_at
 from headscope.engine.load import load
+from headscope.engine.resuming.resume import find_blocks, record_blocks, resume_at
 from tests.models import network, tokenizer
 
 IDS = torch.tensor([[2, 7, 8, 9, 10, 3]])

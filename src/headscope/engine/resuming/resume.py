@@ -2,12 +2,13 @@
 
 A block is a module that holds all of a layer, such as `encoder.layer.3`. The blocks of a pass are numbered in the order
 of their calls, whatever stack they belong to, so that a decoder is resumed without running its encoder. In the first
-block that runs, projections before the edited attention, such as those of queries, return what they did, too. In the
-last block, what follows attention runs only for the tokens that the model's head reads, where these are known.
+block that runs, projections before the edited attention, such as those of queries, return what they did, too. Where an
+edit changes one token of each row, what follows attention in that block runs for that token alone. In the last block it
+runs only for the tokens that the model's head reads, where these are known.
 """
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -16,13 +17,13 @@ import torch
 from jaxtyping import Int
 from torch import Tensor, nn
 
-from headscope.ablation.watch import BlockWatcher, WatchedBlocks, watch_blocks
 from headscope.core.errors import CaptureError, HeadscopeError
 from headscope.engine.edited import find_attention_modules
 from headscope.engine.model import Model
 from headscope.engine.recording.interface import find_editors
 from headscope.engine.recording.output_projection import find_projection
 from headscope.engine.recording.sites import find_sites
+from headscope.engine.resuming.watch import BlockWatcher, WatchedBlocks, watch_blocks
 
 
 class ResumeError(HeadscopeError):
@@ -98,13 +99,19 @@ def record_blocks(blocks: WatchedBlocks) -> Iterator[RecordedPass]:
 
 @contextmanager
 def resume_at(
-    blocks: WatchedBlocks, recorded: RecordedPass, block: int, copies: int, first_call: int = 0
+    blocks: WatchedBlocks,
+    recorded: RecordedPass,
+    block: int,
+    copies: int,
+    first_call: int = 0,
+    changed: Int[Tensor, " row"] | None = None,
 ) -> Iterator[None]:
     """Let the blocks before one return what they did, repeated for several copies of the batch, in the next pass.
 
-    In that block attention is changed from the call `first_call` on.
+    In that block attention is changed from the call `first_call` on. If all that changes in a row is one token, as
+    where one query attends otherwise, `changed` says which: all others keep what the block returned before.
     """
-    with watch_blocks(blocks, _Resumed(recorded, block, copies, first_call)):
+    with watch_blocks(blocks, _Resumed(recorded, block, copies, first_call, changed)):
         yield
 
 
@@ -143,6 +150,7 @@ class _Resumed(BlockWatcher):
     block: int  # the first that runs
     copies: int
     first_call: int
+    changed: Int[Tensor, " row"] | None = None  # the only token of each row that the block `block` changes
     number: int = -1  # of the running block
     call: int = -1  # of the running attention module, in its block
     leaf: int = 0  # projections of the running attention module so far
@@ -153,6 +161,8 @@ class _Resumed(BlockWatcher):
         if self.number < self.block:
             return self._repeat(recorded)
         output = forward(*args, **kwargs)
+        if self.number == self.block and self.changed is not None:
+            return self._keep_others(recorded, output, self.changed)
         if self.recorded.read is None or self.number < len(self.recorded.outputs) - 1:
             return output
         return _expand_tokens(output, get_hidden(recorded).shape[1])
@@ -168,28 +178,32 @@ class _Resumed(BlockWatcher):
                 projected[self.leaf - 1], len(get_hidden(self.recorded.outputs[0]))
             ):
                 return self._repeat(projected[self.leaf - 1])
-        elif self._follows_attention() and args and args[0].ndim == 3 and args[0].shape[1] > 1:
-            assert self.recorded.read is not None
+        elif (tokens := self._find_tokens()) is not None and args and args[0].ndim == 3 and args[0].shape[1] > 1:
             rows = torch.arange(len(args[0]), device=args[0].device)
-            read_tokens = args[0][rows, self.recorded.read.repeat(self.copies)][
-                :, None
-            ]  # broadcasts against all tokens
-            return forward(read_tokens, *args[1:], **kwargs)
+            few_tokens = args[0][rows, tokens][:, None]  # broadcasts against all tokens
+            return forward(few_tokens, *args[1:], **kwargs)
         return forward(*args, **kwargs)
 
     def _is_unchanged(self) -> bool:
         """Whether the inputs of the running attention module are those that were recorded."""
         return self.number == self.block and self.call <= self.first_call
 
-    def _follows_attention(self) -> bool:
-        """Whether what runs is in the last block, after its last attention, and only some of its tokens are read."""
-        last = len(self.recorded.outputs) - 1
-        return (
-            self.recorded.read is not None
-            and self.number == last
-            and self.running
-            and self.call == len(self.recorded.calls[last]) - 1
-        )
+    def _find_tokens(self) -> Int[Tensor, " row"] | None:
+        """Return the only token of each row that matters after the last attention of a block; None if several do."""
+        if not self.running or self.call != len(self.recorded.calls[self.number]) - 1:
+            return None
+        if self.number == self.block and self.changed is not None:
+            return self.changed
+        if self.recorded.read is None or self.number < len(self.recorded.outputs) - 1:
+            return None
+        return self.recorded.read.repeat(self.copies)
+
+    def _keep_others(self, recorded: Any, output: Any, changed: Int[Tensor, " row"]) -> Any:
+        """Return what a block returned before, with one token of each row as it is now."""
+        hidden, kept = get_hidden(output), self._repeat(get_hidden(recorded))
+        rows = torch.arange(len(kept), device=kept.device)
+        kept[rows, changed] = hidden[rows, changed if hidden.shape[1] > 1 else torch.zeros_like(changed)]
+        return kept if isinstance(output, Tensor) else type(output)([kept, *output[1:]])
 
     def _repeat(self, output: Any) -> Any:
         return repeat_rows(output, len(get_hidden(self.recorded.outputs[0])), self.copies)
@@ -203,6 +217,26 @@ def keep_tokens(recorded: RecordedPass, tokens: Int[Tensor, " row"]) -> Recorded
     hidden[rows, tokens] = get_hidden(output)[rows, tokens]
     changed = hidden if isinstance(output, Tensor) else type(output)([hidden, *output[1:]])
     return replace(recorded, outputs=[*recorded.outputs[:-1], changed])
+
+
+def find_read_token(
+    blocks: WatchedBlocks,
+    recorded: RecordedPass,
+    candidates: Iterable[Int[Tensor, " row"]],
+    compute: Callable[[], Tensor],
+    expected: Tensor,
+) -> Int[Tensor, " row"] | None:
+    """Return the first of the candidates, a token of each row, that is all that the head of the model reads.
+
+    With NaN in place of what the last block returned for all others, `compute` still gives what is expected.
+    """
+    for tokens in candidates:
+        if int(tokens.max()) >= get_hidden(recorded.outputs[-1]).shape[1]:
+            continue
+        with resume_at(blocks, keep_tokens(recorded, tokens), len(recorded.outputs), 1):
+            if torch.equal(compute(), expected):
+                return tokens
+    return None
 
 
 def get_hidden(output: Any) -> Tensor:
