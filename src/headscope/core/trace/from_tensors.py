@@ -5,6 +5,7 @@ from dataclasses import fields, replace
 from typing import Any
 
 import torch
+from jaxtyping import Bool
 from torch import Tensor
 
 from headscope.core.errors import InputError
@@ -24,7 +25,7 @@ def build_trace(
     gradient: Any = None,
 ) -> Trace:
     """See `Trace.of`."""
-    attention = [_check_attention(tensor, layer) for layer, tensor in enumerate(_to_layers(attentions, "attentions"))]
+    attention = [_check_attention(tensor, layer) for layer, tensor in enumerate(to_layers(attentions, "attentions"))]
     shape, device = attention[0].shape, attention[0].device
     for layer, tensor in enumerate(attention):
         if tensor.shape != shape:
@@ -33,12 +34,15 @@ def build_trace(
                 "Give the layers of one site; other sites make a trace of their own."
             )
     batch, heads, queries, width = shape
-    query_tokens = _to_tokens(tokens, batch, queries, "tokens", device)
-    key_tokens = query_tokens if keys is None else _to_tokens(keys, batch, width, "keys", device)
+    query_tokens = to_tokens(tokens, batch, queries, "tokens", device)
+    key_tokens = query_tokens if keys is None else to_tokens(keys, batch, width, "keys", device)
     if width != key_tokens.real.shape[1]:
         raise InputError(f"The maps are {queries} × {width}; give the tokens attended to as keys=…")
     real = query_tokens.real[:, :, None] & key_tokens.real[:, None, :]
-    masks = [mask & real for mask in _to_masks(visible, attention, real)]
+    visible = _assume_all(attention, real) if visible is None else visible
+    given = to_masks(visible, len(attention), real)
+    joined = {id(mask): mask & real for mask in given}  # layers that share a mask share the tensor
+    masks = [joined[id(mask)] for mask in given]
     optional = {"values": values, "output": output, "gradient": gradient}
     return Trace(
         site="self" if keys is None else "cross",
@@ -50,13 +54,14 @@ def build_trace(
         keys=key_tokens,
         examples=tuple(Example(str(row), " ".join(query_tokens.text[row])) for row in range(batch)),
         values=None if values is None else _to_values(values, attention, key_tokens),
-        output=None if output is None else _check_shapes(output, "output", attention, (heads, None, None)),
+        output=None if output is None else check_shapes(output, "output", attention, (heads, None, None)),
         gradient=None if gradient is None else _to_gradient(gradient, attention, masks),
         held=frozenset({"attention", *(name for name, tensors in optional.items() if tensors is not None)}),
     )
 
 
-def _to_layers(layers: Any, name: str) -> list[Tensor]:
+def to_layers(layers: Any, name: str) -> list[Tensor]:
+    """Return one finite tensor of floating-point numbers per layer."""
     if isinstance(layers, Tensor):
         layers = [layers]
     if not isinstance(layers, Sequence) or not len(layers):
@@ -87,7 +92,8 @@ def _check_attention(tensor: Tensor, layer: int) -> Tensor:
     return tensor
 
 
-def _to_tokens(tokens: Any, batch: int, width: int, name: str, device: torch.device) -> Tokens:
+def to_tokens(tokens: Any, batch: int, width: int, name: str, device: torch.device) -> Tokens:
+    """Return tokens on a device; raise InputError unless they fit the maps."""
     tokens = tokens if isinstance(tokens, Tokens) else Tokens.of(tokens, width=width)
     rows, longest = len(tokens.text), max(map(len, tokens.text))
     if rows != batch or longest > width or tokens.real.shape[1] != width:
@@ -95,30 +101,52 @@ def _to_tokens(tokens: Any, batch: int, width: int, name: str, device: torch.dev
             f"{name} has {rows} row(s) of up to {longest} tokens, but the maps are for {batch} row(s) of {width}."
         )
     tokens = replace(tokens, role=tokens.roles)
-    return Tokens(tokens.text, *(getattr(tokens, field.name).to(device) for field in fields(tokens)[1:]))
+    tables = {field.name: getattr(tokens, field.name) for field in fields(tokens)[1:]}
+    moved: Any = {name: None if table is None else table.to(device) for name, table in tables.items()}
+    return Tokens(tokens.text, **moved)
 
 
-def _to_masks(visible: Any, attention: list[Tensor], real: Tensor) -> list[Tensor]:
-    """Return one mask per layer; raise InputError if attention looks causal and `visible` is not given."""
-    queries, width = attention[0].shape[-2:]
-    if visible is None:
-        future = torch.ones(queries, width, dtype=torch.bool).triu(1 + width - queries).to(real.device)
-        if min(queries, width) > 2 and not any((tensor * future).any() for tensor in attention):
-            raise InputError(
-                "No token here attends to a later one, so this looks like a causal model, and which keys a query can "
-                "see changes the answer. Say visible='causal' or visible='all'."
-            )
-        visible = "all"
+def place_tokens(rows: Sequence[Sequence[str]], real: Bool[Tensor, "batch token"]) -> Tokens:
+    """Return the tokens of rows at their places, which are on the right where the model pads on the left.
+
+    Rows that are shorter than `real` says end in padding that the model was not told of.
+
+    >>> place_tokens([["a"], ["b", "c"]], torch.tensor([[False, True], [True, True]])).real.tolist()
+    [[False, True], [True, True]]
+    """
+    tokens = Tokens.of(rows, width=real.shape[1])
+    if tokens.real.sum(-1).tolist() != real.sum(-1).tolist():
+        return tokens
+    special, segment, word = torch.zeros_like(real), torch.full(real.shape, -1), torch.full(real.shape, -1)
+    for table, placed in ((tokens.special, special), (tokens.segment, segment)):
+        placed[real] = table[tokens.real]
+    return Tokens(tokens.text, real, special, segment, word)
+
+
+def _assume_all(attention: list[Tensor], real: Tensor) -> str:
+    """Return "all" where `visible` is not given; raise InputError if attention looks causal."""
+    queries, width = real.shape[1:]
+    future = torch.ones(queries, width, dtype=torch.bool).triu(1 + width - queries).to(real.device)
+    if min(queries, width) > 2 and not any((tensor * future).any() for tensor in attention):
+        raise InputError(
+            "No token here attends to a later one, so this looks like a causal model, and which keys a query can "
+            "see changes the answer. Say visible='causal' or visible='all'."
+        )
+    return "all"
+
+
+def to_masks(visible: Any, layers: int, real: Tensor) -> list[Tensor]:
+    """Return one mask per layer from "all", "causal", one tensor, or one for each layer."""
     if isinstance(visible, str):
         if visible not in ("all", "causal"):
             raise InputError(f"visible must be 'all', 'causal' or a boolean tensor, but got {visible!r}.")
         ones = torch.ones_like(real)
-        visible = ones if visible == "all" else ones.tril(width - queries)
-    per_layer = list(visible) if isinstance(visible, list | tuple) else [visible] * len(attention)
+        visible = ones if visible == "all" else ones.tril(real.shape[2] - real.shape[1])
+    per_layer = list(visible) if isinstance(visible, list | tuple) else [visible] * layers
     masks = [torch.as_tensor(mask).to(real.device) for mask in per_layer]
-    if len(masks) != len(attention) or any(mask.dtype != torch.bool or mask.shape != real.shape for mask in masks):
+    if len(masks) != layers or any(mask.dtype != torch.bool or mask.shape != real.shape for mask in masks):
         raise InputError(
-            f"visible must be boolean of shape {list(real.shape)}, for all layers or one for each of {len(attention)}, "
+            f"visible must be boolean of shape {list(real.shape)}, for all layers or one for each of {layers}, "
             f"but got {[(str(mask.dtype), list(mask.shape)) for mask in masks]}."
         )
     return masks
@@ -127,24 +155,24 @@ def _to_masks(visible: Any, attention: list[Tensor], real: Tensor) -> list[Tenso
 def _to_values(values: Any, attention: list[Tensor], keys: Tokens) -> list[Tensor]:
     """Return one tensor per layer, with shared value heads repeated and zeros for padding."""
     batch, heads, _, width = attention[0].shape
-    tensors = [tensor[None] if tensor.ndim == 3 else tensor for tensor in _to_layers(values, "values")]
+    tensors = [tensor[None] if tensor.ndim == 3 else tensor for tensor in to_layers(values, "values")]
     for layer, tensor in enumerate(tensors):
         if tensor.ndim == 4 and heads % tensor.shape[1] == 0:
             tensors[layer] = tensor.repeat_interleave(heads // tensor.shape[1], dim=1)
-    _check_shapes(tensors, "values", attention, (batch, heads, width, None))
+    check_shapes(tensors, "values", attention, (batch, heads, width, None))
     return [tensor * keys.real[:, None, :, None] for tensor in tensors]
 
 
 def _to_gradient(gradient: Any, attention: list[Tensor], masks: list[Tensor]) -> list[Tensor]:
     """Return one tensor per layer, with zeros for keys that are not visible."""
-    tensors = [tensor[None] if tensor.ndim == 3 else tensor for tensor in _to_layers(gradient, "gradient")]
-    _check_shapes(tensors, "gradient", attention, tuple(attention[0].shape))
+    tensors = [tensor[None] if tensor.ndim == 3 else tensor for tensor in to_layers(gradient, "gradient")]
+    check_shapes(tensors, "gradient", attention, tuple(attention[0].shape))
     return [tensor * mask[:, None] for tensor, mask in zip(tensors, masks, strict=True)]
 
 
-def _check_shapes(layers: Any, name: str, attention: list[Tensor], shape: tuple[int | None, ...]) -> list[Tensor]:
+def check_shapes(layers: Any, name: str, attention: list[Tensor], shape: tuple[int | None, ...]) -> list[Tensor]:
     """Return one tensor per layer; None in `shape` stands for any size."""
-    tensors = _to_layers(layers, name)
+    tensors = to_layers(layers, name)
     if len(tensors) != len(attention):
         raise InputError(f"{name} has {len(tensors)} layer(s), but attentions has {len(attention)}.")
     expected = "[" + ", ".join("any" if size is None else str(size) for size in shape) + "]"
