@@ -50,9 +50,22 @@ def test_the_benchmark_of_identifiability_runs_on_a_tiny_shape(run_quickly):
     assert "(scaled)" in printed
 
 
+@pytest.mark.soak
+def test_the_benchmark_of_long_texts_runs_on_a_tiny_text(run_quickly):
+    printed = run_quickly("long")
+    assert "over forward" in printed
+    assert "loop" in printed
+
+
 def test_the_benchmark_of_patterns_runs_on_a_few_maps(run_quickly):
     printed = run_quickly("patterns")
     assert "nearest neighbour" in printed
+
+
+def test_the_benchmark_of_judging_lenses_runs_on_a_few_texts(run_quickly):
+    printed = run_quickly("faithfulness")
+    assert "144 edges of 3 texts" in printed
+    assert "plain forwards (bar 40" in printed
 
 
 def test_the_benchmark_of_rollout_runs_on_a_tiny_shape(run_quickly):

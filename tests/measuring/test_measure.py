@@ -17,6 +17,7 @@ from headscope.core.statistic import Statistic
 from headscope.data.tagging.tag import tag_examples
 from headscope.measuring import measure as measuring
 from headscope.measuring.checkpoint import read_checkpoint
+from headscope.measuring.observe import Observer
 from tests.measuring.data import LENSES, STATISTICS, examples
 from tests.models import load, network, text, tiny, tokenizer
 
@@ -73,6 +74,18 @@ def test_layer_by_layer_equals_all_layers_at_once(monkeypatch):
     xr.testing.assert_allclose(streamed, measured(), atol=1e-6)
     monkeypatch.setattr("headscope.measuring.observe.fold_layers", lambda maps: None)
     xr.testing.assert_allclose(streamed, measured(), atol=1e-6)
+
+
+def test_a_gpu_measures_layer_by_layer_what_does_not_fit_in_its_memory(monkeypatch):
+    expected = measured(rows=True, batch_size=3)
+    monkeypatch.setattr(Observer, "_on_cpu", lambda self: False)
+    monkeypatch.setattr("headscope.measuring.observe.max_cells", lambda model, copies: 3 * 12**2)
+    ways = []
+    for name in ("_observe_streaming", "_observe_stack"):
+        way = getattr(Observer, name)
+        monkeypatch.setattr(Observer, name, lambda *args, way=way: ways.append(way.__name__) or way(*args))
+    xr.testing.assert_allclose(measured(rows=True, batch_size=3), expected, atol=1e-6)
+    assert set(ways) == {"_observe_streaming", "_observe_stack"}
 
 
 def test_selected_layers_and_heads_equal_those_of_the_whole():

@@ -13,6 +13,7 @@ projection of its own. Beside the rounding to float32, the error of this path is
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -42,24 +43,68 @@ class RowProjection:
     rank: Int[Tensor, "layer batch value_head query"]
 
 
+GRAM_STEP = 512
+"""Number of keys between two Gram matrices that are kept for rows that begin late."""
+
+
+class NestedKeys:
+    """Values in an order of keys of which each row sees the first ones, with what all rows share."""
+
+    def __init__(
+        self,
+        values: Float[Tensor, "layer batch value_head key value"],
+        keys: Bool[Tensor, "batch key"],
+        order: Int[Tensor, "batch key"] | None,
+    ) -> None:
+        """Take the visible keys in an order; None is their own."""
+        self.wide = values.double() * keys[:, None, :, None]
+        self.sorted = order is None
+        self.prefix = self.wide
+        if order is not None:
+            self.prefix = self.wide.gather(-2, order[None, :, None, :, None].expand_as(self.wide))
+
+    @cached_property
+    def short_proved(self) -> Bool[Tensor, "layer batch value_head key"]:
+        """For each m up to the number of value dimensions, whether the first m rows are proved independent."""
+        return _prove_short(self.prefix[..., : self.prefix.shape[-1], :])
+
+    def gram(self, starts: Sequence[int]) -> Float[Tensor, "layer batch value_head value value"]:
+        """Return the Gram matrix of the first keys of each example; starts are those of the examples."""
+        if max(starts) <= 2 * GRAM_STEP and len(set(starts)) == 1:
+            base = self.prefix[..., : starts[0], :]
+            return base.mT @ base
+        grams = []
+        for example, start in enumerate(starts):
+            step = min(start // GRAM_STEP, self._grams.shape[-3] - 1)
+            rest = self.prefix[:, example, :, step * GRAM_STEP : start]
+            grams.append(self._grams[:, example, :, step] + rest.mT @ rest)
+        return torch.stack(grams, dim=1)
+
+    @cached_property
+    def _grams(self) -> Float[Tensor, "layer batch value_head step value value"]:
+        """The Gram matrices of the first 0, GRAM_STEP, 2 · GRAM_STEP … keys."""
+        chunks = torch.split(self.prefix, GRAM_STEP, dim=-2)
+        grams = [chunk.mT @ chunk for chunk in chunks]
+        return torch.stack([torch.zeros_like(grams[0]), *grams], dim=-3).cumsum(-3)
+
+
 def project_rows(
     attention: Sequence[Attention],
     values: Float[Tensor, "layer batch value_head key value"],
     visible: Bool[Tensor, "batch query key"],
     structure: Visibility,
+    nested: NestedKeys | None = None,
 ) -> RowProjection:
-    """Project each row of attention within the keys that it can see."""
+    """Project each row of attention within the keys that it can see; `nested` is what rows seen before share."""
     counts = structure.counts.to(visible.device)
     rank = counts.clamp(max=values.shape[-1])[None, :, None].expand(*values.shape[:3], -1).clone()
     if structure.order is None or values.dtype == torch.float64:
         result = [torch.zeros_like(weights, dtype=values.dtype) for weights in attention]
         lost = (counts > 0)[None, :, None].expand_as(rank)
     else:
-        keys = visible.any(1)
-        wide = values.double() * keys[:, None, :, None]
-        order = structure.order[None, :, None, :, None].expand_as(wide)
-        prefix = wide if structure.sorted else wide.gather(-2, order)
-        result, proved = _project_nested(attention, wide, prefix, visible, structure)
+        order = None if structure.sorted else structure.order
+        nested = nested or NestedKeys(values, visible.any(1), order)
+        result, proved = _project_nested(attention, nested, visible, structure.counts)
         lost = ~proved & (counts > 0)[:, None]
     if bool(lost.any()):
         _project_lost(attention, values, visible, lost, result, rank)
@@ -67,12 +112,13 @@ def project_rows(
 
 
 def _project_nested(
-    attention: Sequence[Attention], wide: Tensor, prefix: Tensor, visible: Tensor, structure: Visibility
+    attention: Sequence[Attention], nested: NestedKeys, visible: Tensor, counts: Int[Tensor, "batch query"]
 ) -> tuple[list[Attention], Bool[Tensor, "layer batch value_head query"]]:
     """Compute all rows on the full-rank path, and return for which of them full rank is proved."""
-    value, counts = wide.shape[-1], structure.counts
+    wide = nested.wide[..., : visible.shape[-1], :]
+    value = wide.shape[-1]
     device_counts = counts.to(wide.device)
-    proved = _prove_short(prefix[..., :value, :]).gather(
+    proved = nested.short_proved.gather(
         -1, (device_counts.clamp(max=value) - 1).clamp(min=0)[:, None].expand(*wide.shape[:3], -1)
     )
     result = [weights.new_empty(weights.shape, dtype=torch.float32) for weights in attention]
@@ -83,9 +129,10 @@ def _project_nested(
         effective[:, :, :first] = weights[:, :, :first]
     if not tall:
         return result, proved
-    chunks = _Chunks.from_counts(counts[:, first:], value)
-    factors = _factor(prefix, chunks)
-    rows = _Rows(attention, wide, visible, counts, first, structure.sorted)
+    starts = _find_starts(counts[:, first:], value)
+    chunks = _Chunks.from_counts(counts[:, first:], starts)
+    factors = _factor(nested, starts, chunks)
+    rows = _Rows(attention, wide, visible, counts, first, nested.sorted)
     solved = _solve(rows.contexts(), factors, chunks)  # layer batch value_head group row value
     short = (device_counts[:, first:] <= value)[:, None, :, None]
     rows.write(solved, short, result)
@@ -94,6 +141,13 @@ def _project_nested(
     exact = proves_rank(condition, rank_tolerance(device_counts[:, None, first:], value)) & (condition < MAX_CONDITION)
     tall_proved = torch.where(short[..., 0], proved[..., first:], exact)
     return result, torch.cat([proved[..., :first], tall_proved], -1)
+
+
+def _find_starts(counts: Int[Tensor, "batch row"], value: int) -> list[int]:
+    """Return for each example how many keys lie before its first chunk; chunks are the same whatever rows there are."""
+    tall = torch.where(counts > value, counts, counts.amax()).amin(-1)
+    starts: list[int] = (value + (tall - value - 1).clamp(min=0) // CHUNK * CHUNK).tolist()
+    return starts
 
 
 def _prove_short(rows: Float[Tensor, "*shape key value"]) -> Bool[Tensor, "*shape key"]:
@@ -127,9 +181,9 @@ class _Chunks:
     added: Int[Tensor, "batch chunk slot"]  # number of keys of the chunk that the row in a slot sees
 
     @classmethod
-    def from_counts(cls, counts: Int[Tensor, "batch row"], value: int) -> "_Chunks":
+    def from_counts(cls, counts: Int[Tensor, "batch row"], starts: Sequence[int]) -> "_Chunks":
         """Assign rows to chunks by the number of keys that they see; all tensors are on the CPU."""
-        beyond = (counts - value - 1).clamp(min=0)
+        beyond = (counts - torch.tensor(starts)[:, None] - 1).clamp(min=0)
         chunk = beyond // CHUNK
         number = int(chunk.max()) + 1
         member = torch.nn.functional.one_hot(chunk, number)  # batch row chunk
@@ -152,14 +206,12 @@ class _Factors:
     condition: Float[Tensor, "*heads chunk"]  # bound for all rows of the chunk; NaN or infinite without a factor
 
 
-def _factor(prefix: Tensor, chunks: _Chunks) -> _Factors:
+def _factor(nested: NestedKeys, starts: Sequence[int], chunks: _Chunks) -> _Factors:
     """Factor the Gram matrices before each chunk, and those of the chunks."""
-    value, number = prefix.shape[-1], chunks.row.shape[1]
-    base, tail = prefix[..., :value, :], prefix[..., value : value + number * CHUNK, :]
-    tail = torch.nn.functional.pad(tail, (0, 0, 0, number * CHUNK - tail.shape[-2]))
-    tail = tail.view(*tail.shape[:-2], number, CHUNK, value)
+    tail = _take_tail(nested.prefix, starts, chunks.row.shape[1] * CHUNK)
+    tail = tail.view(*tail.shape[:-2], -1, CHUNK, tail.shape[-1])
     # the Gram matrix of nested keys is the sum of those of the chunks
-    grams = torch.cat([(base.mT @ base)[..., None, :, :], tail.mT @ tail], -3).cumsum(-3)
+    grams = torch.cat([nested.gram(starts)[..., None, :, :], tail.mT @ tail], -3).cumsum(-3)
     lower, norm, _ = cholesky_inverse(grams[..., :-1, :, :])
     condition = bound_norm(grams[..., 1:, :, :]) * norm  # with all keys that rows of the chunk may see
     lower = torch.where(condition.isfinite()[..., None, None], lower, 0)
@@ -168,6 +220,17 @@ def _factor(prefix: Tensor, chunks: _Chunks) -> _Factors:
     small.diagonal(dim1=-2, dim2=-1).add_(1)  # I + W·Wᵀ = C·Cᵀ
     factor, _ = torch.linalg.cholesky_ex(small)
     return _Factors(lower, torch.linalg.solve_triangular(factor, added, upper=False), condition)
+
+
+def _take_tail(prefix: Tensor, starts: Sequence[int], width: int) -> Tensor:
+    """Return `width` keys of each example from its start on, and zeros behind the last."""
+
+    def take(keys: Tensor) -> Tensor:
+        return torch.nn.functional.pad(keys, (0, 0, 0, width - keys.shape[-2]))
+
+    if len(set(starts)) == 1:
+        return take(prefix[..., starts[0] : starts[0] + width, :])
+    return torch.stack([take(prefix[:, row, :, start : start + width]) for row, start in enumerate(starts)], dim=1)
 
 
 def _solve(contexts: Tensor, factors: _Factors, chunks: _Chunks) -> Tensor:

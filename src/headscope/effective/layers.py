@@ -1,8 +1,8 @@
 """Effective attention of the layers of a trace, with diagnostics."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from typing import Literal
 
 import torch
@@ -14,7 +14,8 @@ from headscope.core.errors import InputError
 from headscope.core.maps.factored import Factored
 from headscope.core.prose import join_words
 from headscope.core.trace import Trace, Visible, at_least_float32
-from headscope.effective.causal import project_rows
+from headscope.core.transfer import copy_to_device
+from headscope.effective.causal import NestedKeys, project_rows
 from headscope.effective.diagnostics import (
     EffectiveLayer,
     dense_residual,
@@ -77,6 +78,78 @@ def compute_layers(trace: Trace, keys: Keys) -> Iterator[EffectiveLayer]:
             raise (_locate_nan(layers, trace) or error) from None
 
 
+class LayerBlocks:
+    """Effective attention of some queries of a layer at a time, whose bases are computed once.
+
+    Queries that see all keys share a basis, and those that see the first ones share Gram matrices; all others are
+    problems of their own in each block.
+    """
+
+    def __init__(self, layer: Trace, keys: Keys) -> None:
+        """Take the layer without its queries."""
+        assert layer.values is not None, "hs.view checks what the trace holds"
+        self._layer, self._keys = layer, keys
+        self._values = layer.values[0][:, :: layer.group]
+        (self._real,) = copy_to_device(self._values.device, [layer.keys.real])
+
+    def __call__(self, block: Trace) -> EffectiveLayer:
+        """Compute effective attention of a block of queries, which sees the first keys of the layer."""
+        (attention,), (visible,) = block.attention, block.visible
+        context = None if block.context is None else block.context[0]
+        layer = _Layer(block.layers[0], attention, self._values[:, :, : visible.shape[-1]], visible, context)
+        try:
+            return self._compute(layer)
+        except InputError as error:
+            raise (_locate_nan([replace(layer, values=self._values)], block) or error) from None
+
+    def _compute(self, layer: _Layer) -> EffectiveLayer:
+        seen, width = layer.visible.any(-1, keepdim=True), layer.visible.shape[-1]
+        real = self._real[:, None, :width]
+        if torch.equal(layer.visible, seen & real) and not bool(self._real[:, width:].any()):
+            return self._apply_shared(layer)
+        last = width - layer.visible.flip(-1).to(torch.uint8).argmax(
+            -1, keepdim=True
+        )  # keys up to the last visible one
+        first_keys = (torch.arange(width, device=real.device) < last) & real & seen
+        if self._keys == "visible" and torch.equal(layer.visible, first_keys) and layer.values.dtype != torch.float64:
+            structure = Visibility(layer.visible.sum(-1).cpu(), order=self._nested_order, sorted=self._nested.sorted)
+            return next(_compute_rows([layer], structure, self._nested))
+        return next(_compute([layer], self._keys))
+
+    def _apply_shared(self, layer: _Layer) -> EffectiveLayer:
+        if self._keys == "paper":
+            return _compute_as_published(layer, self._real[:, : layer.visible.shape[-1]], self._shared_basis)
+        counts, basis = self._real.sum(-1), self._shared_basis
+        counts = torch.full_like(counts, self._real.shape[-1]) if self._keys == "padded" else counts
+        if basis.right is not None:
+            basis = replace(basis, right=basis.right[:, : layer.attention.shape[-1]])
+        return _apply_basis(layer, basis, counts[:, None].expand(-1, layer.attention.shape[1]), None)
+
+    @cached_property
+    def _shared_basis(self) -> Basis:
+        if self._keys == "paper":
+            return find_published_basis(at_least_float32(self._values).flatten(0, 1))
+        structure = Visibility(self._real.sum(-1, keepdim=True).cpu(), shared=self._real)
+        (basis,) = _find_bases([self._whole], structure, padded=self._keys == "padded")
+        return basis
+
+    @property
+    def _whole(self) -> _Layer:
+        (attention,), (visible,) = self._layer.attention, self._layer.visible
+        return _Layer(self._layer.layers[0], attention, self._values, visible, None)
+
+    @cached_property
+    def _nested_order(self) -> Tensor:
+        return (~self._real).to(torch.uint8).argsort(dim=-1, stable=True)
+
+    @cached_property
+    def _nested(self) -> NestedKeys:
+        is_sorted = torch.equal(
+            self._nested_order, torch.arange(self._real.shape[-1]).to(self._real.device).expand_as(self._real)
+        )
+        return NestedKeys(at_least_float32(self._values)[None], self._real, None if is_sorted else self._nested_order)
+
+
 def _locate_nan(layers: Sequence[_Layer], trace: Trace) -> InputError | None:
     """Return an error that names the layer, the heads and the examples whose values are NaN or infinite, if any are."""
     for layer in layers:
@@ -129,7 +202,8 @@ def _compute(layers: Sequence[_Layer], keys: Keys) -> Iterator[EffectiveLayer]:
         yield from _compute_rows(layers, structure)
     elif keys == "paper":
         for layer in layers:
-            yield _compute_as_published(layer, structure.shared)
+            basis = find_published_basis(at_least_float32(layer.values).flatten(0, 1))
+            yield _compute_as_published(layer, structure.shared, basis)
     else:
         yield from _compute_shared(layers, structure, padded=keys == "padded")
 
@@ -191,11 +265,13 @@ def _project_heads(layer: _Layer, basis: Basis, left: Tensor | None = None) -> F
     return Factored(left, _repeat(basis.right.view(batch, groups, keys, columns), heads))
 
 
-def _compute_rows(layers: Sequence[_Layer], structure: Visibility) -> Iterator[EffectiveLayer]:
+def _compute_rows(
+    layers: Sequence[_Layer], structure: Visibility, nested: NestedKeys | None = None
+) -> Iterator[EffectiveLayer]:
     """Project where queries differ in the keys they see; n and rank are those of the query that sees most."""
     visible, heads = layers[0].visible, layers[0].attention.shape[1]
     values = at_least_float32(_stack_values(layers))
-    rows = project_rows([layer.attention for layer in layers], values, visible, structure)
+    rows = project_rows([layer.attention for layer in layers], values, visible, structure, nested)
     widest = structure.counts.argmax(-1).to(visible.device)
     count = structure.key_counts.to(visible.device)[:, None].expand(-1, heads)
     for layer, effective, ranks in zip(layers, rows.effective, rows.rank, strict=True):
@@ -220,9 +296,8 @@ def _dense_share(effective: Tensor, attention: Tensor) -> Tensor:
     return divide(frobenius_norm(effective), frobenius_norm(attention))
 
 
-def _compute_as_published(layer: _Layer, shared: Tensor) -> EffectiveLayer:
+def _compute_as_published(layer: _Layer, shared: Tensor, basis: Basis) -> EffectiveLayer:
     """Use one rank for the whole batch, an absolute cutoff, and padding among the keys; then remove its columns."""
-    basis = find_published_basis(at_least_float32(layer.values).flatten(0, 1))
     factored = _project_heads(layer, basis)
     factored = Factored(factored.left, factored.right * shared[:, None, :, None])
     rank = _repeat(basis.rank.view(len(shared), -1), layer.attention.shape[1])

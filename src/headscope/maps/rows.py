@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 import torch
-from jaxtyping import Bool, Float, Int, Num
+from jaxtyping import Bool, Float, Int, Num, Shaped
 from torch import Tensor
 
 from headscope.core.maps import Maps
@@ -50,7 +50,7 @@ def iterate_layers(maps: Maps) -> Iterator[tuple[Weights, Visible]]:
 def map_rows(
     maps: Maps,
     function: Callable[..., Tensor],
-    *tables: Num[Tensor, "batch query key"],
+    *tables: Shaped[Tensor, "batch query key"],
     rows: Sequence[Tensor] = (),
 ) -> Float[Tensor, "batch layer head query"]:
     """Apply a function of rows to every layer, and return one value per row.
@@ -117,16 +117,36 @@ def x_log_x(sizes: Float[Tensor, "*axes"]) -> Float[Tensor, "*axes"]:
     return sizes.clamp_min(torch.finfo(sizes.dtype).tiny).log_().mul_(sizes)
 
 
-def masked_mean(values: Float[Tensor, "*#axes"], mask: Bool[Tensor, "*#axes"], *, dim: int) -> Tensor:
-    """Return the float64 mean along one axis where the mask is true; NaN where it never is."""
-    total = hide_cells(values, mask).sum(dim, dtype=torch.float64)
-    return total / mask.sum(dim)
+@dataclass(frozen=True)
+class Sums:
+    """Two sums whose quotient is a value; sums of blocks of rows add."""
+
+    total: Float[Tensor, "*axes"]
+    count: Num[Tensor, "*#axes"]
+
+    def __add__(self, other: "Sums") -> "Sums":
+        return Sums(self.total + other.total, self.count + other.count)
+
+    @property
+    def mean(self) -> Float[Tensor, "*axes"]:
+        """The quotient; NaN where nothing was counted."""
+        quotient: Tensor = self.total / self.count
+        return quotient
+
+
+def masked_sums(values: Float[Tensor, "*#axes"], mask: Bool[Tensor, "*#axes"], *, dim: int) -> Sums:
+    """Return the float64 sum along one axis where the mask is true, and how often it is."""
+    return Sums(hide_cells(values, mask).sum(dim, dtype=torch.float64), mask.sum(dim))
+
+
+def sum_rows(rows: Float[Tensor, "batch layer head query"]) -> Sums:
+    """Return the float64 sum over the rows that have a value, and their number."""
+    return Sums(rows.double().nansum(-1), (~rows.isnan()).sum(-1))
 
 
 def mean_over_rows(rows: Float[Tensor, "batch layer head query"]) -> Float[Tensor, "batch layer head"]:
     """Return the float64 mean over the rows that have a value; NaN where none has."""
-    mean: Tensor = rows.double().nanmean(-1)
-    return mean
+    return sum_rows(rows).mean
 
 
 def rows_with_keys(maps: Maps) -> Bool[Tensor, "batch layer query"]:

@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -17,6 +17,7 @@ from headscope.engine.fingerprint import fingerprint_model
 from headscope.engine.images import check_reads_texts
 from headscope.engine.model import Model, check_model
 from headscope.engine.recording.sites import find_sites
+from headscope.measuring.long_texts import check_blocks
 from headscope.measuring.observe import Observer, States
 from headscope.measuring.plan import BatchPlan, count_tokens, make_plan, max_cells, parse_shard
 from headscope.measuring.settings import MeasureSettings
@@ -66,9 +67,11 @@ def prepare_job(
     elif settings.tagger != "auto":
         raise InputError(f"tagger={settings.tagger!r} was given, but no statistic needs tags. Leave it out.")
     lengths = [max(length, settings.pad_to or 0) for length in count_tokens(model, examples, settings.max_length)]
-    cells = _max_cells(model, settings)
-    plan = make_plan(examples, lengths, batch_size=settings.batch_size, cells=cells, device=model.device.type)
     observer = Observer(model, settings, against, make_edits(edit))
+    cells = _max_cells(observer)
+    observer = replace(observer, max_cells=cells)
+    plan = make_plan(examples, lengths, batch_size=settings.batch_size, cells=cells, device=model.device.type)
+    check_blocks(observer, plan)
     facts = {
         **_model_facts(observer),
         **data_facts,
@@ -106,14 +109,13 @@ def make_inputs(observer: Observer, examples: tuple[Example, ...]) -> tuple[Inpu
     return inputs, second
 
 
-def _max_cells(model: Model, settings: MeasureSettings) -> int:
+def _max_cells(observer: Observer) -> int:
     """Return how many cells of one map a batch may have.
 
     Where layers are measured one by one, only one layer's maps are in memory; otherwise all of them are.
     """
-    one_by_one = model.device.type == "cpu" and settings.streams
-    copies = 2 + len(settings.all_lenses) + (4 if settings.target else 0)  # a backward pass keeps more
-    return max_cells(model, copies, layers=1 if one_by_one else None)
+    one_by_one = observer.streams_always and observer.settings.streams
+    return max_cells(observer.model, observer.settings.copies, layers=1 if one_by_one else None)
 
 
 def _model_facts(observer: Observer) -> dict[str, Any]:

@@ -4,7 +4,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, TypeVar
 
 import torch
@@ -20,7 +20,8 @@ from headscope.core.maps.factored import Factored
 from headscope.core.prose import join_words
 from headscope.core.spec import parse_spec, to_spec
 from headscope.core.state import State
-from headscope.core.trace import Trace
+from headscope.core.tokens import Tokens
+from headscope.core.trace import Trace, select_labels
 from headscope.core.trace.nan_attention import (
     REMEDY,
     HeadLabels,
@@ -32,9 +33,11 @@ from headscope.core.trace.nan_attention import (
 )
 from headscope.core.transfer import copy_to_device, copy_to_host_async
 from headscope.engine.batch import Inputs
+from headscope.engine.blocks import map_blocks, try_blocks
 from headscope.engine.capture import capture_batch, make_request, map_layers
 from headscope.engine.edited import edit_if_any
 from headscope.engine.model import Model
+from headscope.engine.offloaded import list_devices
 from headscope.maps.per_example import (
     PerExample,
     align_heads,
@@ -47,6 +50,8 @@ from headscope.maps.per_example import (
 )
 from headscope.maps.rows import find_nan_maps
 from headscope.maps.words import to_words
+from headscope.measuring.plan import max_cells
+from headscope.measuring.row_sums import RowSums, SkippedLayer
 from headscope.measuring.settings import MeasureSettings
 
 Key = tuple[str, str]
@@ -196,6 +201,7 @@ class Observer:
     settings: MeasureSettings
     against: Model | None = None
     edits: tuple[Edit, ...] = ()  # applied to the first model while it runs
+    max_cells: int | None = None  # cells of a batch's maps of one head above which queries are measured in blocks
 
     def __call__(self, batches: Iterable[tuple[Inputs, Inputs | None]]) -> Iterator[States]:
         """Yield the states of every batch. The second item of a pair is the same batch for the second model.
@@ -214,7 +220,14 @@ class Observer:
         """Yield the values of every batch; on a GPU when the next batch is launched."""
         pending: _PendingBatch | None = None
         for inputs, second in batches:
-            if self.by_layer:
+            in_blocks = self._needs_blocks(inputs)
+            if (in_blocks or self.streams(inputs)) and pending is not None:
+                yield pending
+                pending = None
+            if in_blocks:
+                yield self._observe_blocks(inputs)
+                continue
+            if self.streams(inputs):
                 yield self._observe_streaming(inputs)
                 continue
             traces = self._capture(inputs, second)
@@ -277,9 +290,46 @@ class Observer:
                 map_layers(model, inputs, self.make_request(model), partial(self._observe_layer, {}, inputs))
             )
 
+    def _needs_blocks(self, inputs: Inputs) -> bool:
+        """Whether a batch is measured in blocks of queries: as was asked for, or because its maps are too large."""
+        if self.settings.block is not None:
+            return True
+        if self.max_cells is None or self.why_whole() is not None or inputs.source is None:
+            return False
+        batch, width = inputs.source.real.shape
+        return bool(batch * width**2 > self.max_cells)
+
+    def why_whole(self) -> str | None:
+        """Return why whole maps are needed, or None if blocks of queries do."""
+        if self.edits or self.against is not None:
+            return "an edit" if self.edits else "a second model"
+        return self.settings.why_whole()
+
+    def _observe_blocks(self, inputs: Inputs) -> _PendingBatch:
+        """Compute the statistics of each layer from blocks of its queries, and free each block."""
+        request = self.make_request(self.model)
+        wanted = select_labels(try_blocks(self.model, inputs, request).layers, self.settings.layers, "layer")
+
+        def start(layer: Trace, queries: Tokens) -> RowSums | SkippedLayer:
+            _check_examples(layer, inputs)
+            return RowSums(self.settings, layer, queries) if layer.layers[0] in wanted else SkippedLayer()
+
+        found = map_blocks(self.model, inputs, request, start, size=self.settings.block)
+        layers = {result.layer.layers[0]: result for result in found if result is not None}
+        return self._join_layers(
+            [
+                (
+                    _label_heads(layers[label].layer),
+                    _NanTables(layers[label].nan, layers[label].nan_maps),
+                    {key: _Values(*values) for key, values in layers[label].values.items()},
+                )
+                for label in wanted
+            ]
+        )
+
     @staticmethod
     def _join_layers(layers: Sequence[tuple[HeadLabels, _NanTables, dict[Key, _Values]]]) -> _PendingBatch:
-        labels, nan, values = zip(*layers, strict=True)
+        labels, nan, values = zip(*_gather_tables(layers), strict=True)
         return _PendingBatch.start(HeadLabels.join(labels), _NanTables.concat(nan), _concat_layers(values), {})
 
     def _observe_layer(
@@ -304,13 +354,31 @@ class Observer:
         """The model, with its edits while the block lasts."""
         return edit_if_any(self.model, self.edits)
 
+    def streams(self, inputs: Inputs) -> bool:
+        """Whether each layer of a batch is seen while the model runs, and freed before the next."""
+        return self.can_stream and (self.streams_always or not self._fits(inputs))
+
     @property
-    def by_layer(self) -> bool:
-        """Whether each layer is seen while the model runs, and freed before the next."""
-        return self.settings.streams and self.settings.layers is None and self.against is None and self._on_cpu()
+    def can_stream(self) -> bool:
+        """Whether all that is asked for can be computed of one layer after the other."""
+        return self.settings.streams and self.settings.layers is None and self.against is None
+
+    @cached_property
+    def streams_always(self) -> bool:
+        """Whether one layer after the other is the quicker way: on a CPU, and where layers lie on several devices.
+
+        A GPU is faster with all layers at once, which are computed as one layer with many heads.
+        """
+        return self._on_cpu() or len(list_devices(self.model.network)) > 1
+
+    def _fits(self, inputs: Inputs) -> bool:
+        """Whether the maps of all layers of a batch fit in a GPU's memory together."""
+        sides = [tokens.real.shape[1] for tokens in (inputs.source, inputs.target) if tokens is not None]
+        cells = len(inputs.examples) * max(sides, default=0) ** 2
+        return cells <= max_cells(self.model, self.settings.copies)
 
     def _on_cpu(self) -> bool:
-        """Whether the model runs on the CPU; a GPU is faster with all layers at once."""
+        """Whether the model runs on the CPU."""
         return self.model.device.type == "cpu"
 
     def make_request(self, model: Model) -> Any:
@@ -459,9 +527,29 @@ def _select_trace_layer(trace: Trace, index: int) -> Trace:
     """Return the trace of one layer."""
     tensors: dict[str, Any] = {
         name: None if (layers := getattr(trace, name)) is None else [layers[index]]
-        for name in ("attention", "visible", "values", "gradient", "context", "output")
+        for name in ("attention", "visible", "values", "gradient", "context", "output", "residual", "blocks")
     }
     return replace(trace, layers=(trace.layers[index],), other_layers=(), **tensors)
+
+
+def _gather_tables(
+    layers: Sequence[tuple[HeadLabels, _NanTables, dict[Key, _Values]]],
+) -> Sequence[tuple[HeadLabels, _NanTables, dict[Key, _Values]]]:
+    """Return the numbers of all layers on one device; those of a model on several go to the host."""
+
+    def fetch(tables: Mapping[AnyKey, Tensor]) -> dict[AnyKey, Tensor]:
+        return {key: table.cpu() for key, table in tables.items()}
+
+    if len({table.device for _, nan, _ in layers for table in nan.sources.values()}) < 2:
+        return layers
+    return [
+        (
+            labels,
+            _NanTables(fetch(nan.sources), fetch(nan.maps)),
+            {key: replace(entry, tensors=fetch(entry.tensors)) for key, entry in values.items()},
+        )
+        for labels, nan, values in layers
+    ]
 
 
 def _concat_tables(layers: Sequence[Mapping[AnyKey, Tensor]]) -> dict[AnyKey, Tensor]:

@@ -46,6 +46,9 @@ class MeasuredInputs(SampleOptions):
     batch_size: int | None = option(
         None, "Maximum number of examples per batch. Default: 4,096 tokens, 16,384 on a GPU."
     )
+    block: int | None = option(
+        None, "Number of queries whose maps are in memory at a time. Default: all, or fewer where maps would not fit."
+    )
     tagger: str = option("auto", "auto (the tags of the data, else english), english, gold or spacy:MODEL.")
 
 

@@ -8,16 +8,14 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import psutil
-import torch
-
 from headscope.core.errors import InputError
 from headscope.core.example import Example
 from headscope.data.tokenizing.encode import tokenize, warn_truncated
 from headscope.data.tokenizing.shorten import COUNTED, shorten_examples
 from headscope.engine.batch import check_max_length
 from headscope.engine.images import count_patches, reads_images
-from headscope.engine.model import Model, read_size
+from headscope.engine.memory import count_map_bytes, device_memory
+from headscope.engine.model import Model
 from headscope.engine.sound import count_sound_positions, reads_sounds
 from headscope.results import hashes
 
@@ -81,16 +79,7 @@ def max_cells(model: Model, copies: int, *, layers: int | None = None) -> int:
 
     `copies` of every map are in memory, of this number of layers, by default of all.
     """
-    config = model.network.config.get_text_config()
-    depth = read_size(config, "num_hidden_layers") if layers is None else layers
-    return device_memory(model) // 8 // (4 * depth * read_size(config, "num_attention_heads") * copies)
-
-
-def device_memory(model: Model) -> int:
-    """Return the memory of a model's device, in bytes."""
-    if model.device.type == "cpu":
-        return int(psutil.virtual_memory().total)
-    return int(torch.cuda.get_device_properties(model.device).total_memory)
+    return device_memory(model) // 8 // count_map_bytes(model, 1, layers=layers, copies=copies)
 
 
 def parse_shard(shard: str | tuple[int, int] | None) -> tuple[int, int]:

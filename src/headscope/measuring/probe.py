@@ -164,7 +164,7 @@ def make_stream_settings(lens: Any, edit: Any = None, **options: Any) -> StreamS
         raise InputError(
             "A probe reads attention between the words of one text, and cross attention has two. Leave out site."
         )
-    if "gradient" in lens_object.needs:
+    if lens_object.needs_target:
         raise InputError(
             f"The lens '{to_spec(lens_object)}' needs the gradient of a prediction, and a probe makes none. Choose "
             "another, such as raw or effective."

@@ -109,6 +109,7 @@ def _describe_observer(job: MeasureJob) -> dict[str, Any]:
         "dtype": facts["dtype"],
         "settings": observer.settings,
         "edits": observer.edits,
+        "max_cells": observer.max_cells,
     }
 
 
@@ -127,7 +128,9 @@ def _build_observer(description: dict[str, Any]) -> Observer:
 
     first, second = description["models"]
     against = None if second is None else load_again(*second)
-    return Observer(load_again(*first), description["settings"], against, description["edits"])
+    return Observer(
+        load_again(*first), description["settings"], against, description["edits"], description["max_cells"]
+    )
 
 
 def _check_importable(job: MeasureJob) -> None:

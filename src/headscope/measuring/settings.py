@@ -15,6 +15,7 @@ from headscope.core.spec import entry_name, to_spec
 from headscope.core.statistic import Statistic
 from headscope.core.target import parse_target
 from headscope.maps.per_example import PerExample
+from headscope.maps.row_wise import RowWise
 from headscope.measuring.options import MeasuredInputs
 from headscope.results.hashes import fingerprint_code, hash_file
 
@@ -46,6 +47,20 @@ class MeasureSettings(MeasuredInputs):
         """Whether layers can be measured one by one, while the model runs."""
         by_layer = all(isinstance(entry, PerExample) and entry.scope == "layer" for entry in self.statistics)
         return by_layer and all(lens.scope == "layer" for lens in self.all_lenses)
+
+    def why_whole(self) -> str | None:
+        """Return what needs whole maps, by name, or None if all of it can be computed from blocks of queries."""
+        if self.units != "tokens":
+            return f"units='{self.units}'"
+        for statistic in self.statistics:
+            if not isinstance(statistic, RowWise):
+                return f"the statistic '{to_spec(statistic)}'"
+        return next((f"the lens '{to_spec(lens)}'" for lens in self.all_lenses if not lens.row_wise), None)
+
+    @property
+    def copies(self) -> int:
+        """How many tensors of the size of a layer's maps are in memory together."""
+        return 2 + len(self.all_lenses) + (4 if self.target else 0)  # a backward pass keeps more
 
     @property
     def uses_words(self) -> bool:
@@ -101,7 +116,7 @@ def make_measure_settings(lens: Any, statistics: Any, **options: Any) -> Measure
         options["target"] = _check_target(options["target"])
     check_seed(options.get("seed", 0))
     settings = MeasureSettings(lenses, statistic_objects, **options)
-    if ("gradient" in settings.keep) != (settings.target is not None):
+    if any(lens.needs_target for lens in settings.all_lenses) != (settings.target is not None):
         raise InputError(_explain_target(settings))
     return settings
 
@@ -120,7 +135,7 @@ def _explain_target(settings: MeasureSettings) -> str:
         return (
             f"target={settings.target!r} was given, but no lens needs a gradient. Add lens='gradient', or leave it out."
         )
-    lens = next(to_spec(lens) for lens in settings.all_lenses if "gradient" in lens.needs)
+    lens = next(to_spec(lens) for lens in settings.all_lenses if lens.needs_target)
     return (
         f"The lens '{lens}' needs the gradient of a prediction. Say which: target='predicted', in the shell --target."
     )
