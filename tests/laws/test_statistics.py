@@ -34,6 +34,7 @@ OTHERS = {
     "other": [lenses.make("raw")],
     "types": [("sep", "period_comma", "other_text", "word", "verb")],
 }
+OTHERS |= {"threshold": [0.5]}
 OTHERS |= {"classifier": ["rules", "both"], "roles": [("sep", "cls")], "names": [("nsubj", "det", "all")]}
 few = settings(max_examples=4, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
@@ -54,6 +55,12 @@ def variants():
 
 EVERY = list(variants())
 DEFAULTS = [kind() for kind in statistics]
+REAL = [
+    pytest.param(statistic, *place, id=f"{to_spec(statistic)} {' '.join(place)}")
+    for statistic in DEFAULTS
+    for place in PLACES
+    if all(place[1] not in lens.breaks for lens in statistic.lenses(lenses.make("raw")))
+]
 
 
 def parametrize(entries):
@@ -80,6 +87,7 @@ def samples(draw, *, examples=4):
     parts = {
         ("model", focus): [weights(length, heads, signed) for length in lengths],
         ("model", "norm"): [weights(length, 1 if merged else heads, False) for length in lengths],
+        ("model", "norm:residual=true"): [weights(length, 1, False) for length in lengths],
         ("against", focus): [weights(length, heads, signed) for length in lengths],
     }
     parts |= {
@@ -96,7 +104,7 @@ def build_batch(sample, indices=None, **padding):
     rows = [sample["rows"][index] for index in indices]
     maps = {}
     for (role, lens), parts in sample["parts"].items():
-        options = {"signed": lens == "effective", "merged": sample["merged"] and lens == "norm"}
+        options = {"signed": lens == "effective", "merged": (sample["merged"] and lens == "norm") or "residual" in lens}
         weights = [parts[index] for index in indices]
         stack = build_maps(weights, rows, lens=lens, causal=sample["causal"], **options, **padding)
         examples = zip(stack.examples, indices, strict=True)
@@ -160,6 +168,7 @@ def large_batch():
     rows = [["[CLS]", *itertools.islice(itertools.cycle(WORDS[:6]), length - 2), "[SEP]"] for length in lengths]
     keys = [("model", "effective"), ("model", "norm"), ("model", "raw"), ("against", "effective")]
     parts = {key: [torch.randn(1, 6, each, each, generator=random) for each in lengths] for key in keys}
+    parts["model", "norm:residual=true"] = [part[:, :1] for part in parts["model", "norm"]]
     return build_batch({"rows": rows, "parts": parts, "lens": "effective", "causal": False, "merged": False})
 
 
@@ -270,7 +279,7 @@ def test_states_of_different_parameters_do_not_add(kind, sample):
 @parametrize(DEFAULTS)
 def test_the_first_variable_has_the_statistics_name_and_others_begin_with_it(statistic):
     assert isinstance(statistic, PerExample)
-    batch = capture_tiny("bert", "self", ["raw", "effective", "norm"], "raw")
+    batch = capture_tiny("bert", "self", ["raw", "effective", "norm", "norm:residual=true"], "raw")
     name = entry_name(type(statistic))
     values = statistic.values(add_tags(batch))
     assert next(iter(values)) == name
@@ -293,9 +302,8 @@ def required_lenses(statistic, lens):
     return list(dict.fromkeys([lens, *map(to_spec, statistic.lenses(lenses.make(lens)))]))
 
 
-@parametrize(DEFAULTS)
 @pytest.mark.parametrize("lens", LENSES)
-@pytest.mark.parametrize(("kind", "site"), PLACES)
+@pytest.mark.parametrize(("statistic", "kind", "site"), REAL)
 def test_in_real_models_a_statistic_equals_its_slow_literal_version(statistic, lens, kind, site):
     batch = add_tags(capture_tiny(kind, site, required_lenses(statistic, lens), lens))
     values = statistic.values(batch)
@@ -305,8 +313,7 @@ def test_in_real_models_a_statistic_equals_its_slow_literal_version(statistic, l
     assert all(each.shape == sizes for each in values.values())
 
 
-@parametrize(DEFAULTS)
-@pytest.mark.parametrize(("kind", "site"), PLACES)
+@pytest.mark.parametrize(("statistic", "kind", "site"), REAL)
 def test_in_real_models_wider_padding_changes_nothing(statistic, kind, site):
     names = required_lenses(statistic, "effective")
     narrow, wide = (add_tags(capture_tiny(kind, site, names, "effective", **each)) for each in ({}, {"pad_to": 23}))

@@ -242,6 +242,11 @@ def token_types(statistic, batch):
     return signed_and_absolute("token_types", maps, one_map)
 
 
+def mixing_ratio(statistic, batch):
+    """As the norm lens with the residual says; its own test writes every vector out."""
+    return {"mixing_ratio": batch.maps["model", "norm:residual=true"].diagnostics["mixing_ratio"].double().numpy()}
+
+
 def effective_share(statistic, batch):
     """As the effective lens says, whose own oracle is elsewhere."""
     lens = batch.lens if batch.lens.startswith("effective") else "effective"
@@ -307,6 +312,87 @@ def sink(statistic, batch):
         return [mean(values) if kind == kind_of(example, key) else nan for kind in kinds]
 
     return {"sink": over_maps(maps, one_map)}
+
+
+def followed(maps, name, chosen):
+    """The mean weight of rows on the keys that a function of (example, query, key) chooses, and the same spread evenly.
+
+    Queries and keys are tokens of one text: none is chosen in cross-attention.
+    """
+
+    def one_map(example, layer, head, even):
+        values = []
+        for query, weights in rows(maps, example, layer, head).items():
+            keys = [key for key in weights if not maps.site.endswith("cross") and chosen(example, query, key)]
+            if keys:
+                spread = len(keys) * sum(weights.values()) / len(weights)
+                values.append(spread if even else sum(weights[key] for key in keys))
+        return mean(values)
+
+    return {
+        name: over_maps(maps, lambda *place: one_map(*place, even=False)),
+        f"{name}_uniform": over_maps(maps, lambda *place: one_map(*place, even=True)),
+    }
+
+
+def written(tokens, example):
+    """The tokens of a text by their places in the map, in order; a special token is None."""
+    places = [place for place, real in enumerate(tokens.real[example].tolist()) if real]
+    special = tokens.special[example].tolist()
+    return {place: None if special[place] else word for place, word in zip(places, tokens.text[example], strict=True)}
+
+
+def induction(statistic, batch):
+    maps = batch.focus
+
+    def follows_a_copy(example, query, key):
+        text = written(maps.keys, example)
+        order = list(text)
+        if order.index(key) == 0 or order.index(key) >= order.index(query) or text[key] is None or text[query] is None:
+            return False
+        return text[order[order.index(key) - 1]] == text[query]
+
+    return followed(maps, "induction", follows_a_copy)
+
+
+def duplicate_token(statistic, batch):
+    maps = batch.focus
+
+    def is_copy(example, query, key):
+        text = written(maps.keys, example)
+        return list(text).index(key) < list(text).index(query) and text[key] == text[query] is not None
+
+    return followed(maps, "duplicate_token", is_copy)
+
+
+def previous_token(statistic, batch):
+    maps = batch.focus
+
+    def is_before(example, query, key):
+        order = list(written(maps.keys, example))
+        return order.index(key) + 1 == order.index(query)
+
+    return followed(maps, "previous_token", is_before)
+
+
+def sink_rate(statistic, batch):
+    maps = batch.focus
+
+    def one_map(example, layer, head, even):
+        first = min(place for place, real in enumerate(maps.keys.real[example].tolist()) if real)
+        values = []
+        for weights in rows(maps, example, layer, head).values():
+            share = shares(weights)
+            if share is not None and first in weights:
+                values.append(1 / len(weights) if even else share[first])
+        if statistic.rows == "mean":
+            return nan if not values else float(mean(values) > statistic.threshold + 1e-6)
+        return mean([float(value > statistic.threshold + 1e-6) for value in values])
+
+    return {
+        "sink_rate": over_maps(maps, lambda *place: one_map(*place, even=False)),
+        "sink_rate_uniform": over_maps(maps, lambda *place: one_map(*place, even=True)),
+    }
 
 
 def saturation(statistic, batch):

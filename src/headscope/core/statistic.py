@@ -34,6 +34,9 @@ class Statistic(ABC):
     scope: ClassVar[Literal["layer", "stack"]] = "stack"
     """Whether it needs all layers at once. "layer": each alone, so that `measure` frees one before the next."""
 
+    row_wise: ClassVar[bool] = False
+    """Whether it is a sum over queries, so that some queries are measured without others: see `RowWise`."""
+
     cites: ClassVar[tuple[str, ...]] = ()
     """The papers it comes from, as keys of `headscope cite` or BibTeX entries."""
 

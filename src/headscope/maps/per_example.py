@@ -142,8 +142,18 @@ class PerExample(Statistic):
 
 def compute_values(statistic: PerExample, batch: Batch) -> tuple[Mapping[str, Tensor], Labels]:
     """Return the values of a statistic with the labels of their axes; raise InputError if they do not fit."""
-    labels = {"layer": batch.focus.layers, "head": batch.focus.heads, **statistic.axes(batch)}
-    values, name = statistic.values(batch), to_spec(statistic)
+    if batch.focus.queries.position is not None and not statistic.row_wise:
+        raise InputError(
+            f"The statistic '{to_spec(statistic)}' needs whole maps, but these hold "
+            f"{batch.focus.queries.real.shape[1]:,} of their queries. Capture without rows."
+        )
+    values = statistic.values(batch)
+    return values, check_values(statistic, values, batch)
+
+
+def check_values(statistic: PerExample, values: Any, batch: Batch) -> Labels:
+    """Return the labels of the axes of values; raise InputError if the values do not fit."""
+    labels, name = {"layer": batch.focus.layers, "head": batch.focus.heads, **statistic.axes(batch)}, to_spec(statistic)
     if not isinstance(values, Mapping) or not all(isinstance(table, Tensor) for table in values.values()):
         raise InputError(
             f"The statistic '{name}' must return tensors by name, but returned {_describe_type(values)}. Return "
@@ -156,7 +166,7 @@ def compute_values(statistic: PerExample, batch: Batch) -> tuple[Mapping[str, Te
                 f"The statistic '{name}' returned '{variable}' of shape {list(table.shape)}, but {expected} is "
                 f"expected: {', '.join(('batch', *labels))}."
             )
-    return values, labels
+    return labels
 
 
 def make_state(

@@ -12,13 +12,13 @@ from headscope.core.batch import Batch
 from headscope.core.example import Example
 from headscope.core.tokens import Tokens
 from headscope.core.trace import Visible
-from headscope.maps.per_example import PerExample
-from headscope.maps.rows import Weights, absolute_weights, iterate_layers, mean_over_rows, token_positions
+from headscope.maps.row_wise import RowWise
+from headscope.maps.rows import Sums, Weights, absolute_weights, iterate_layers, sum_rows
 
 
 def ordinary_keys(keys: Tokens) -> Bool[Tensor, "batch key"]:
     """Return the tokens on which attention does not rest: not special, not padding, not the first."""
-    return keys.real & ~keys.special & (token_positions(keys) > 0)
+    return keys.real & ~keys.special & (keys.positions > 0)
 
 
 def row_activity(
@@ -32,14 +32,13 @@ def row_activity(
 
 
 @dataclass(frozen=True)
-class Activity(PerExample):
+class Activity(RowWise):
     """Mean share of |w| on tokens that are neither special nor the first: what a head does when it does not rest.
 
     Heads without anything to do attend to [CLS], [SEP] or the first token. Rows of special tokens are left out, and so
     are those that see nothing else. `hs.atlas` sorts examples by it.
     """
 
-    scope = "layer"
     cites = ("clark2019",)
     quantities: ClassVar = {"activity": "share of weight on ordinary tokens"}
 
@@ -47,9 +46,14 @@ class Activity(PerExample):
         """Return the keys that count, and the queries that count."""
         return ordinary_keys(keys).cpu(), (queries.real & ~queries.special).cpu()
 
-    def values(self, batch: Batch) -> Mapping[str, Tensor]:
-        """Return the mean over the rows of an example."""
+    def cut_tables(self, tables: tuple[Tensor, ...], rows: slice, keys: int) -> tuple[Tensor, ...]:
+        """Return which keys and which of some queries count."""
+        ordinary, queries = tables
+        return ordinary[:, :keys], queries[:, rows]
+
+    def sums(self, batch: Batch) -> Mapping[str, Sums]:
+        """Return the sum over the rows of an example."""
         keys, queries = self.token_tables(batch)
         layers = [row_activity(weights, visible, keys) for weights, visible in iterate_layers(batch.focus)]
         rows = torch.stack(layers, dim=1).masked_fill(~queries[:, None, None], torch.nan)
-        return {"activity": mean_over_rows(rows)}
+        return {"activity": sum_rows(rows)}

@@ -11,8 +11,8 @@ from headscope.core.batch import Batch
 from headscope.core.example import Example
 from headscope.core.tokens import Tokens
 from headscope.core.trace import Visible
-from headscope.maps.per_example import PerExample
-from headscope.maps.rows import Weights, absolute_weights, map_rows, mean_over_rows, token_positions
+from headscope.maps.row_wise import RowWise
+from headscope.maps.rows import Sums, Weights, absolute_weights, map_rows, sum_rows
 
 
 def row_distance(
@@ -25,22 +25,26 @@ def row_distance(
 
 
 @dataclass(frozen=True)
-class Distance(PerExample):
+class Distance(RowWise):
     """Mean distance from a query to its keys in tokens, weighted by |w| / Σ|w|.
 
     Padding is not counted. In cross attention it is the difference between the positions in the two texts.
     """
 
-    scope = "layer"
     units = "tokens"
     quantities: ClassVar = {"distance": "attention distance"}
 
     def tokens(self, examples: Sequence[Example], queries: Tokens, keys: Tokens) -> tuple[Tensor, ...]:  # noqa: ARG002
         """Return the position of each token."""
-        return token_positions(queries), token_positions(keys)
+        return queries.positions, keys.positions
 
-    def values(self, batch: Batch) -> Mapping[str, Tensor]:
-        """Return the mean over an example's rows."""
+    def cut_tables(self, tables: tuple[Tensor, ...], rows: slice, keys: int) -> tuple[Tensor, ...]:
+        """Return the positions of some queries and keys."""
+        of_queries, of_keys = tables
+        return of_queries[:, rows], of_keys[:, :keys]
+
+    def sums(self, batch: Batch) -> Mapping[str, Sums]:
+        """Return the sum over an example's rows."""
         queries, keys = self.token_tables(batch)
         distances = (queries[:, :, None] - keys[:, None]).abs().float()
-        return {"distance": mean_over_rows(map_rows(batch.focus, row_distance, distances))}
+        return {"distance": sum_rows(map_rows(batch.focus, row_distance, distances))}

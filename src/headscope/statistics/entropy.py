@@ -14,14 +14,15 @@ from headscope.core.spec import check_choices
 from headscope.core.statistic import check_fraction
 from headscope.core.tokens import ROLES, Tokens
 from headscope.core.trace import Visible
-from headscope.maps.per_example import PerExample
+from headscope.maps.row_wise import RowWise, cut_indices
 from headscope.maps.rows import (
+    Sums,
     Weights,
     absolute_weights,
     map_rows,
-    mean_over_rows,
     normalize_rows,
     padded_indices,
+    sum_rows,
     x_log_x,
 )
 
@@ -39,7 +40,7 @@ def row_entropy(weights: Weights, visible: Visible, smoothing: float = 0.0) -> F
 
 
 @dataclass(frozen=True)
-class Entropy(PerExample):
+class Entropy(RowWise):
     """Mean entropy of a head's rows p = |w| / Σ|w|, in nats: log n for uniform attention to n keys, 0 for a single key.
 
     `smoothing` s uses (1 − s)·p + s/n instead (Clark et al., 2019: 0.0001). `rows="cls"` uses the row of [CLS] only.
@@ -48,7 +49,6 @@ class Entropy(PerExample):
     smoothing: float = 0.0
     rows: Literal["all", "cls"] = "all"
 
-    scope = "layer"
     cites = ("clark2019",)
     units = "nats"
 
@@ -60,7 +60,11 @@ class Entropy(PerExample):
         """Return the indices of the selected rows; nothing for all rows."""
         return padded_indices(queries.roles == ROLES.index("cls")) if self.rows == "cls" else ()
 
-    def values(self, batch: Batch) -> Mapping[str, Tensor]:
-        """Return the mean over an example's rows."""
+    def cut_tables(self, tables: tuple[Tensor, ...], rows: slice, keys: int) -> tuple[Tensor, ...]:  # noqa: ARG002
+        """Return the indices of the selected rows among some."""
+        return cut_indices(tables[0], tables[1], rows.start, rows.stop) if tables else ()
+
+    def sums(self, batch: Batch) -> Mapping[str, Sums]:
+        """Return the sum over an example's rows."""
         function = partial(row_entropy, smoothing=self.smoothing)
-        return {"entropy": mean_over_rows(map_rows(batch.focus, function, rows=self.token_tables(batch)))}
+        return {"entropy": sum_rows(map_rows(batch.focus, function, rows=self.token_tables(batch)))}

@@ -13,7 +13,7 @@ from headscope.core.errors import InputError
 from headscope.core.example import Example
 from headscope.core.tokens import ROLES, Tokens
 from headscope.maps.per_example import PerExample
-from headscope.maps.rows import masked_mean, padded_indices, reduce_columns
+from headscope.maps.rows import masked_sums, padded_indices, reduce_columns
 
 SOURCES = ("cls", "all")
 
@@ -53,8 +53,10 @@ class MarkedWords(PerExample):
         weights = reduce_columns(batch.focus, (index, valid), "sum")
         seen = weights.visible[..., 0]  # batch layer query
         masks = torch.stack([seen & is_cls[:, None], seen], dim=-1)[:, :, None]  # batch layer 1 query source
-        signed, absolute = (masked_mean(table[..., 0, :], masks, dim=3) for table in (weights.signed, weights.absolute))
-        others = masked_mean(weights.signed[..., 1, :], masks, dim=3)
+        signed, absolute = (
+            masked_sums(table[..., 0, :], masks, dim=3).mean for table in (weights.signed, weights.absolute)
+        )
+        others = masked_sums(weights.signed[..., 1, :], masks, dim=3).mean
         counts = valid.sum(-1).double()[:, :, None, None, None]  # batch group 1 1 1
         return {
             "marked_words": signed,

@@ -14,8 +14,8 @@ from headscope.core.errors import InputError
 from headscope.core.example import Example
 from headscope.core.spec import check_choices
 from headscope.core.tokens import Tokens
-from headscope.maps.per_example import PerExample
-from headscope.maps.rows import iterate_layers, masked_mean, rows_with_keys
+from headscope.maps.row_wise import RowWise, cut_indices
+from headscope.maps.rows import Sums, iterate_layers, masked_sums, rows_with_keys
 
 
 def neighbor_indices(
@@ -26,7 +26,7 @@ def neighbor_indices(
     Uses numpy, which starts no threads: for tables of this size, threads take longer than the GPU's share of the work.
     """
     real_queries, real_keys = queries.real.cpu().numpy(), keys.real.cpu().numpy()
-    position = (real_queries.cumsum(-1) - 1)[..., None] + np.array(offsets)
+    position = queries.positions.cpu().numpy()[..., None] + np.array(offsets)
     valid = real_queries[..., None] & (position >= 0) & (position < real_keys.sum(-1)[:, None, None])
     order = np.argsort(~real_keys, axis=-1, kind="stable")  # real keys first
     clipped = position.clip(0, order.shape[-1] - 1).reshape(len(order), -1)
@@ -35,7 +35,7 @@ def neighbor_indices(
 
 
 @dataclass(frozen=True)
-class Offsets(PerExample):
+class Offsets(RowWise):
     """Mean weight on the token at each offset: −1 is the previous token, 0 the token itself, +1 the next token.
 
     Rows that see no real token at an offset are left out; `rows="clark"` counts them as 0, which divides by the number
@@ -45,7 +45,6 @@ class Offsets(PerExample):
     reach: int = 2
     rows: Literal["neighbours", "clark"] = "neighbours"
 
-    scope = "layer"
     cites = ("clark2019",)
     quantities: ClassVar = {"offsets": "attention weight", "offsets_absolute": "absolute attention weight"}
 
@@ -62,8 +61,13 @@ class Offsets(PerExample):
         """Return the neighbors of each query."""
         return neighbor_indices(queries, keys, range(-self.reach, self.reach + 1))
 
-    def values(self, batch: Batch) -> Mapping[str, Tensor]:
-        """Return the mean over the rows of an example that have such a neighbor."""
+    def cut_tables(self, tables: tuple[Tensor, ...], rows: slice, keys: int) -> tuple[Tensor, ...]:
+        """Return the neighbors of some queries among the first keys."""
+        index, valid = tables
+        return cut_indices(index[:, rows], valid[:, rows], 0, keys)
+
+    def sums(self, batch: Batch) -> Mapping[str, Sums]:
+        """Return the sum over the rows of an example that have such a neighbor."""
         index, valid = self.token_tables(batch)
         masks, picked = [], []
         for weights, visible in iterate_layers(batch.focus):
@@ -73,6 +77,6 @@ class Offsets(PerExample):
         if self.rows == "clark":
             values, mask = values * mask, rows_with_keys(batch.focus)[:, :, None, :, None]
         return {
-            "offsets": masked_mean(values, mask, dim=3),
-            "offsets_absolute": masked_mean(values.abs(), mask, dim=3),
+            "offsets": masked_sums(values, mask, dim=3),
+            "offsets_absolute": masked_sums(values.abs(), mask, dim=3),
         }

@@ -9,8 +9,8 @@ from torch import Tensor
 
 from headscope.core.batch import Batch
 from headscope.core.trace import Visible
-from headscope.maps.per_example import PerExample
-from headscope.maps.rows import Weights, absolute_weights, map_rows, mean_over_rows
+from headscope.maps.row_wise import RowWise
+from headscope.maps.rows import Sums, Weights, absolute_weights, map_rows, sum_rows
 
 
 def row_peak(weights: Weights, visible: Visible) -> Float[Tensor, "batch head query"]:
@@ -20,16 +20,15 @@ def row_peak(weights: Weights, visible: Visible) -> Float[Tensor, "batch head qu
 
 
 @dataclass(frozen=True)
-class Peak(PerExample):
+class Peak(RowWise):
     """Mean of the largest weight |w| / Σ|w| of a head's rows.
 
     Heads with at most 0.1 are the "broad" heads of Clark et al. (2019).
     """
 
-    scope = "layer"
     cites = ("clark2019",)
     quantities: ClassVar = {"peak": "largest weight of a row"}
 
-    def values(self, batch: Batch) -> Mapping[str, Tensor]:
-        """Return the mean over an example's rows."""
-        return {"peak": mean_over_rows(map_rows(batch.focus, row_peak))}
+    def sums(self, batch: Batch) -> Mapping[str, Sums]:
+        """Return the sum over an example's rows."""
+        return {"peak": sum_rows(map_rows(batch.focus, row_peak))}

@@ -13,8 +13,16 @@ from headscope.core.errors import InputError, unknown_name
 from headscope.core.example import Example
 from headscope.core.spec import check_choices, rename_fields
 from headscope.core.tokens import ROLES, Tokens
-from headscope.maps.per_example import PerExample
-from headscope.maps.rows import REDUCTIONS, AnyReduction, masked_mean, padded_indices, reduce_columns, rows_with_keys
+from headscope.maps.row_wise import RowWise, cut_indices
+from headscope.maps.rows import (
+    REDUCTIONS,
+    AnyReduction,
+    Sums,
+    masked_sums,
+    padded_indices,
+    reduce_columns,
+    rows_with_keys,
+)
 
 SPECIAL_ROLES = ROLES[1:]
 SOURCES = ("others", "itself")
@@ -27,7 +35,7 @@ def role_masks(tokens: Tokens, roles: Sequence[str] = SPECIAL_ROLES) -> Bool[Ten
 
 @rename_fields(several="reduce")
 @dataclass(frozen=True)
-class SpecialTokens(PerExample):
+class SpecialTokens(RowWise):
     """Mean weight on [CLS], [SEP], [MASK] and other special tokens, from tokens of another role and of the same role.
 
     If an example has several tokens of a role, their weights are summed; `reduce="max"` takes the largest (Sun &
@@ -40,7 +48,6 @@ class SpecialTokens(PerExample):
     roles: tuple[str, ...] = SPECIAL_ROLES
     source: Literal["both", "others", "itself", "clark"] = "both"
 
-    scope = "layer"
     cites = ("clark2019", "sun2021")
     quantities: ClassVar = {
         "special_tokens": "attention weight",
@@ -64,8 +71,13 @@ class SpecialTokens(PerExample):
         """Return the indices of the keys of each role, and the role of each query."""
         return *padded_indices(role_masks(keys, self.roles)), role_masks(queries, self.roles).mT
 
-    def values(self, batch: Batch) -> Mapping[str, Tensor]:
-        """Return the mean over the rows of an example that see a token of the role."""
+    def cut_tables(self, tables: tuple[Tensor, ...], rows: slice, keys: int) -> tuple[Tensor, ...]:
+        """Return the first keys of each role, and the roles of some queries."""
+        index, valid, own_role = tables
+        return *cut_indices(index, valid, 0, keys), own_role[:, rows]
+
+    def sums(self, batch: Batch) -> Mapping[str, Sums]:
+        """Return the sum over the rows of an example that see a token of the role."""
         *columns, own_role = self.token_tables(batch)
         weights = reduce_columns(batch.focus, columns, self.reduce)
         if self.source == "clark":
@@ -74,6 +86,10 @@ class SpecialTokens(PerExample):
             masks = {"others": ~own_role, "itself": own_role}
             sources = torch.stack([masks[source] for source in self.axes(batch)["source"]], dim=-1)
             mask = (weights.visible[..., None] & sources[:, None])[:, :, None, ..., None]
-        means = [masked_mean(table[..., None, :], mask, dim=3) for table in (weights.signed, weights.absolute)]
-        signed, absolute = means if self.reduce == "all" else (mean[..., 0] for mean in means)
-        return {"special_tokens": signed, "special_tokens_absolute": absolute}
+        tables = {"special_tokens": weights.signed, "special_tokens_absolute": weights.absolute}
+        return {name: masked_sums(table[..., None, :], mask, dim=3) for name, table in tables.items()}
+
+    def finish_sums(self, sums: Mapping[str, Sums], batch: Batch) -> Mapping[str, Tensor]:
+        """Return the means; the axis of reductions is left out where there is one."""
+        means = super().finish_sums(sums, batch)
+        return means if self.reduce == "all" else {name: mean[..., 0] for name, mean in means.items()}

@@ -10,14 +10,22 @@ from headscope.core.batch import Batch
 from headscope.core.example import Example
 from headscope.core.spec import check_choices, rename_fields
 from headscope.core.tokens import ROLES, Tokens
-from headscope.maps.per_example import PerExample
-from headscope.maps.rows import REDUCTIONS, AnyReduction, masked_mean, padded_indices, reduce_columns, rows_with_keys
+from headscope.maps.row_wise import RowWise, cut_indices
+from headscope.maps.rows import (
+    REDUCTIONS,
+    AnyReduction,
+    Sums,
+    masked_sums,
+    padded_indices,
+    reduce_columns,
+    rows_with_keys,
+)
 from headscope.maps.token_types import DEFAULT_TYPES, check_types, type_masks
 
 
 @rename_fields(several="reduce")
 @dataclass(frozen=True)
-class TokenTypes(PerExample):
+class TokenTypes(RowWise):
     """Weight from [CLS] on each type of token; NaN for an example without a token of the type.
 
     If an example has several tokens of a type: the largest weight (Sun & Marasović, 2021), their sum or their mean;
@@ -36,7 +44,6 @@ class TokenTypes(PerExample):
     counts: bool = False
 
     needs = frozenset({"maps", "tags"})
-    scope = "layer"
     cites = ("sun2021", "clark2019")
     quantities: ClassVar = {
         "token_types": "attention weight",
@@ -65,8 +72,14 @@ class TokenTypes(PerExample):
         rows = padded_indices(queries.roles == ROLES.index("cls")) if self.source == "cls" else ()
         return *padded_indices(masks), *rows
 
-    def values(self, batch: Batch) -> Mapping[str, Tensor]:
-        """Return the mean over the rows of an example that see a token of the type."""
+    def cut_tables(self, tables: tuple[Tensor, ...], rows: slice, keys: int) -> tuple[Tensor, ...]:
+        """Return the first keys of each type, and the selected queries among some."""
+        index, valid, *selected = tables
+        queries = cut_indices(selected[0], selected[1], rows.start, rows.stop) if selected else ()
+        return *cut_indices(index, valid, 0, keys), *queries
+
+    def sums(self, batch: Batch) -> Mapping[str, Sums]:
+        """Return the sum over the rows of an example that see a token of the type."""
         index, valid, *rows = self.token_tables(batch)
         weights = reduce_columns(batch.focus, (index, valid), self.reduce, rows)
         seen = rows_with_keys(batch.focus)[..., None] if self.source == "clark" else weights.visible
@@ -74,6 +87,10 @@ class TokenTypes(PerExample):
         tables = [weights.signed, weights.absolute]
         if self.counts:
             tables.append(weights.counts.to(weights.signed)[:, :, None, ..., None].expand_as(weights.signed))
-        means = [masked_mean(table, mask, dim=3) for table in tables]
         names = ("token_types", "token_types_absolute", "token_types_count")
-        return {name: mean if self.reduce == "all" else mean[..., 0] for name, mean in zip(names, means, strict=False)}
+        return {name: masked_sums(table, mask, dim=3) for name, table in zip(names, tables, strict=False)}
+
+    def finish_sums(self, sums: Mapping[str, Sums], batch: Batch) -> Mapping[str, Tensor]:
+        """Return the means; the axis of reductions is left out where there is one."""
+        means = super().finish_sums(sums, batch)
+        return means if self.reduce == "all" else {name: mean[..., 0] for name, mean in means.items()}
