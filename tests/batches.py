@@ -59,7 +59,7 @@ def build_maps(weights, rows, *, lens="raw", signed=False, causal=False, merged=
         keys=tokens,
         visible=[visible] * layers,
         examples=tuple(make_example(row, index) for index, row in enumerate(rows)),
-        diagnostics={"share": (whole**2).sum((-2, -1)).sqrt()},
+        diagnostics=dict.fromkeys(("share", "mixing_ratio"), (whole**2).sum((-2, -1)).sqrt()),
     )
 
 
@@ -110,5 +110,5 @@ def view_tiny(kind, site, lens, pad_to):
 
 @cache
 def trace_tiny(kind, site, pad_to):
-    keep = ("attention", "values", "output")
+    keep = ("attention", "values", "output", "residual")
     return capture(tiny(kind), texts_for(kind), site=site, keep=keep, pad_to=pad_to)

@@ -190,7 +190,10 @@ def test_invalid_texts_are_an_error(arguments, sentence):
         ({"heads": [9]}, r"There is no head 9 here, only heads 0 to 3\."),
         ({"layers": []}, r"asks for no layer at all"),
         ({"site": "cross"}, r"This model has no attention site 'cross'\. Its sites: self\."),
-        ({"keep": ["value"]}, r"Cannot keep value\. What can be kept: attention, model_output, output, pads, values\."),
+        (
+            {"keep": ["value"]},
+            r"Cannot keep value\. What can be kept: attention, blocks, model_output, output, pads, readout, residual",
+        ),
     ],
 )
 def test_invalid_options_are_an_error(options, sentence):

@@ -2,6 +2,7 @@
 
 import copy
 from collections.abc import Mapping
+from functools import cache
 
 import pytest
 import torch
@@ -13,6 +14,7 @@ from headscope.data.reading.read import read_texts
 from headscope.engine.batch import inputs_from_tensors, make_batches
 from headscope.engine.capture import capture, record
 from headscope.engine.load import find_family, load
+from headscope.engine.model import name_modules
 from headscope.engine.recording.output_projection import find_projection
 from tests.models import KINDS, batch, network, sites, tiny
 
@@ -64,6 +66,51 @@ class Einsums(TorchFunctionMode):
 
 def assert_same_size(left, right):
     assert (left - right).norm() <= 1e-5 * right.norm()  # sdpa against eager in float32, two layers deep
+
+
+REFUSED = {"afmoe": "no linear layer reads what the heads computed: something comes between, such as a gate"}
+"""Kinds of which it is not known what is around the heads, and what they say of it."""
+
+PARALLEL = ("gptj", "cohere")  # x + attention + feed-forward: no part of the model reads x + attention
+FOLLOWED = [(kind, site) for kind, site in PLACES if kind not in REFUSED]
+
+
+def score(output):
+    """A linear function of the last hidden states of the first token."""
+    hidden = output.last_hidden_state[:, 0]
+    return hidden @ torch.linspace(-1, 1, hidden.shape[-1]).to(hidden)
+
+
+def read_by_modules(kind):
+    """What normalizations and other small modules of a kind's model read and return when it runs without headscope."""
+    model, found = tiny(kind), []
+
+    def note(module, inputs, output):
+        if inputs and isinstance(inputs[0], torch.Tensor) and isinstance(output, torch.Tensor):
+            found.append((inputs[0].detach(), output.detach()))
+
+    leaves = [module for module in name_modules(model.network) if not module._modules and module._parameters]
+    hooks = [module.register_forward_hook(note) for module in leaves]
+    with torch.no_grad():
+        model.network(**inputs_of(kind).tensors)
+    for hook in hooks:
+        hook.remove()
+    if kind == "xlnet":
+        return [(before.transpose(0, 1), after.transpose(0, 1)) for before, after in found]
+    return found
+
+
+@cache
+def in_doubles(kind):
+    """A kind's model in float64, where its code can; with the weights of `tiny`."""
+    if kind in ("gpt_oss", "vit"):
+        return tiny(kind)
+    return load(copy.deepcopy(tiny(kind).network).double(), tokenizer=tiny(kind).tokenizer)
+
+
+def is_among(vectors, others, real):
+    others = [other for other in others if other.shape == vectors.shape]
+    return any(((vectors - other) * real).norm() <= 1e-5 * (vectors * real).norm() for other in others)
 
 
 def test_every_model_type_of_a_family_is_tested():
@@ -151,3 +198,64 @@ def test_the_same_text_alone_or_in_a_batch_gives_the_same_trace(kind):
             assert torch.equal(seen[:count, :count], alone.visible[layer][0])
             assert not seen[count:].any()
             assert not seen[:, count:].any()
+
+
+@pytest.mark.parametrize(("kind", "site"), FOLLOWED)
+def test_what_heads_write_and_what_they_are_added_to_is_what_the_model_goes_on_with(kind, site):
+    trace = capture(tiny(kind), batch(kind), site=site, keep=("values", "output", "residual"))
+    small, real = read_by_modules(kind), trace.queries.real[..., None]
+    for context, output, around in zip(trace.context, trace.output, trace.residual, strict=True):
+        added = torch.einsum("bhqv,hvx->bqx", context, output)
+        added = added if around.bias is None else added + around.bias
+        if around.written is not None:
+            added = around.written.apply(added)
+            assert is_among(added, [after for _, after in small], real)
+        assert_same_size((around.inputs + added) * real, around.outputs * real)
+        read = around.inputs if kind in PARALLEL else around.outputs
+        assert is_among(read, [before for before, _ in small], real)
+        if around.norm is not None:
+            normed = around.norm.apply(around.outputs)
+            normed = normed if around.norm.bias is None else normed + around.norm.bias
+            assert any(
+                is_among(around.outputs, [before], real) and is_among(normed, [after], real) for before, after in small
+            )
+
+
+@pytest.mark.parametrize("kind", REFUSED)
+def test_a_model_that_hides_what_its_heads_write_says_so(kind):
+    trace = capture(tiny(kind), batch(kind), keep=("residual", "readout"), target=score)
+    assert trace.residual is None
+    assert REFUSED[kind] in trace.absent["residual"]
+
+
+@pytest.mark.parametrize(("kind", "site"), FOLLOWED)
+def test_direct_contributions_and_the_other_parts_sum_to_the_score(kind, site):
+    trace = capture(in_doubles(kind), batch(kind), site=site, keep=("values", "output", "readout"), target=score)
+    direct = sum(
+        torch.einsum("bhqv,hvx,bqx->b", *layer)
+        for layer in zip(trace.context, trace.output, trace.readout.directions, strict=True)
+    )
+    total = direct + sum(trace.readout.parts.values())
+    torch.testing.assert_close(total, trace.readout.score, atol=1e-5, rtol=1e-5)
+    assert trace.readout.linear == (site != "encoder")
+    if trace.readout.linear:  # all of a linear score is in the stream
+        assert trace.readout.parts["head"].abs().max() <= 1e-6 * trace.readout.score.abs().max()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_is_around_the_heads_changes_nothing_that_is_captured(kind):
+    keep = ("values",)
+    plain, followed = (capture(tiny(kind), batch(kind), keep=names) for names in (keep, (*keep, "residual")))
+    for name in ("attention", "values", "context"):
+        assert all(torch.equal(*pair) for pair in zip(getattr(plain, name), getattr(followed, name), strict=True))
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "vit" and kind not in REFUSED])
+def test_the_same_text_alone_or_in_a_batch_has_the_same_around_its_heads(kind):
+    together = capture(tiny(kind), batch(kind), keep=("residual",))
+    alone = capture(tiny(kind), [batch(kind)[0]], keep=("residual",))
+    count = int(alone.queries.counts[0])
+    for many, one in zip(together.residual, alone.residual, strict=True):
+        assert_same_size(many.inputs[:1, :count], one.inputs)
+        assert_same_size(many.outputs[:1, :count], one.outputs)
+        assert torch.isfinite(many.outputs).all()

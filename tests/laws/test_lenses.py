@@ -14,7 +14,14 @@ from headscope.core.spec import entry_name, to_spec
 from headscope.engine.capture import capture
 from tests.models import batch, tiny
 
-EVERYTHING = ("attention", "values", "output", "pads")
+EVERYTHING = ("attention", "values", "output", "pads", "blocks", "residual", "readout")
+THROUGH = (
+    "rollout:residual=measured",
+    "rollout:residual=measured,inner=norm,heads=each",
+    "rollout:inner=alti,residual=0",
+    "rollout:inner=(norm:residual=true),residual=0",
+    "flow:residual=measured,receptive_field=true",
+)
 PLACES = [
     ("bert", "self"),
     ("llama", "self"),
@@ -39,7 +46,7 @@ def variants():
             yield kind(**{name: others[-1] for name, others in changes.items() if others})
 
 
-LENSES = list(variants())
+LENSES = [*variants(), *map(lenses.make, THROUGH)]
 CASES = [
     pytest.param(lens, kind, site, id=f"{to_spec(lens)} {kind} {site}")
     for lens in LENSES

@@ -7,7 +7,7 @@ from importlib import import_module
 import torch
 
 from headscope.core.spec import entry_name
-from tests.oracles.rollout import _cut, _equal, _hide, add_residual, merge
+from tests.oracles.rollout import _cut, _equal, _hide, add_residual, merge, with_measured
 
 
 def oracle(trace, layer, lens):
@@ -20,6 +20,7 @@ def oracle(trace, layer, lens):
         tokens = real.nonzero()[:, 0].tolist()
         stack = [_cut(part[row], tokens) for part in maps]
         seen = [mask[row][tokens][:, tokens].tolist() for mask in trace.visible][: layer + 1]
+        lens = with_measured(lens, trace, range(layer + 1), row, tokens)
         flows = flow_of_heads(stack, seen, lens)
         if lens.receptive_field:
             uniform = flow_of_heads([[_equal(mask)] * len(stack[0]) for mask in seen], seen, lens)
@@ -35,7 +36,7 @@ def oracle(trace, layer, lens):
 def flow_of_heads(stack, seen, lens):
     """The flows of the last layer: one table for each head, or one in all. `stack` is [layer][head][query][key]."""
     hidden = [[_hide(head, mask, lens) for head in heads] for heads, mask in zip(stack, seen, strict=True)]
-    layers = [merge(heads, lens, summed=False) for heads in hidden]
+    layers = [merge(heads, lens, summed=False, level=level) for level, heads in enumerate(hidden)]
     tops = [layers[-1]] if lens.heads == "mean" else [add_residual(head, 0.0, lens) for head in hidden[-1]]
     graphs = [tuple(tuple(map(tuple, layer)) for layer in (*layers[:-1], top)) for top in tops]
     return [all_flows(graph) for graph in graphs]

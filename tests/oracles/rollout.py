@@ -1,10 +1,12 @@
 """Rollout by loops over single tokens, without padding; the inner weights are those of the inner lens's own oracle."""
 
+from dataclasses import dataclass
 from importlib import import_module
 
 import torch
 
 from headscope.core.spec import entry_name
+from tests.oracles.norm import add_residual_and_normalize
 
 UNSIGNED = {"absolute": abs, "clip": lambda weight: max(weight, 0.0), "signed": lambda weight: weight}
 
@@ -21,6 +23,7 @@ def oracle(trace, layer, lens):
         tokens = real.nonzero()[:, 0].tolist()
         stack = [_cut(part[row], tokens) for part in maps]
         seen = [mask[row][tokens][:, tokens].tolist() for mask in masks]
+        lens = with_measured(lens, trace, range(first, layer + 1), row, tokens)
         scores = roll(stack, seen, lens)
         if lens.receptive_field:
             equal = [[_equal(mask)] * len(stack[0]) for mask in seen]
@@ -36,7 +39,7 @@ def roll(stack, seen, lens):
     count = len(stack[0])
     below = identity(len(seen[0]))
     for index, (heads, mask) in enumerate(zip(stack, seen, strict=True)):
-        merged = merge([_hide(head, mask, lens) for head in heads], lens, summed=lens.heads == "printed")
+        merged = merge([_hide(head, mask, lens) for head in heads], lens, summed=lens.heads == "printed", level=index)
         if index == len(stack) - 1 and lens.heads != "mean":
             through = multiply(merged, below) if lens.heads == "printed" else below
             own = lens.residual if lens.heads == "each_residual" else 0.0
@@ -46,9 +49,48 @@ def roll(stack, seen, lens):
     return [below]
 
 
-def merge(heads, lens, *, summed):
+@dataclass(frozen=True)
+class Measured:
+    """A lens in which the residual of each layer and query is a number of its own."""
+
+    lens: object
+    residual: list
+
+    def __getattr__(self, name):
+        return getattr(self.lens, name)
+
+
+def with_measured(lens, trace, layers, row, tokens):
+    """The lens with 1 − r of every token in place of "measured"."""
+    plain = lens.lens if isinstance(lens, Measured) else lens
+    if plain.residual != "measured":
+        return plain
+    return Measured(plain, [[1 - mixing_ratio(trace, layer, row, token) for token in tokens] for layer in layers])
+
+
+def mixing_ratio(trace, layer, row, token):
+    """The length of what other tokens add, over that and the length of what the token adds."""
+    parts = add_residual_and_normalize(trace, layer)[row, token]
+    mixed, kept = parts.sum(0) - parts[token], parts[token]
+    return float(mixed.norm() / (mixed.norm() + kept.norm()))
+
+
+def put_measured(total, shares):
+    """Rows whose diagonal is a given share, and whose other weights are scaled to the rest."""
+    rows = []
+    for query, row in enumerate(total):
+        others = sum(weight for key, weight in enumerate(row) if key != query)
+        edges = [(1 - shares[query]) * weight / others if others else 0.0 for weight in row]
+        edges[query] = shares[query] if others else 1.0
+        rows.append(edges)
+    return rows
+
+
+def merge(heads, lens, *, summed, level=0):
     tokens = range(len(heads[0]))
     total = [[sum(head[query][key] for head in heads) for key in tokens] for query in tokens]
+    if isinstance(lens, Measured):
+        return put_measured(total, lens.residual[level])
     if not summed:
         return add_residual([[weight / len(heads) for weight in row] for row in total], lens.residual, lens)
     if lens.signed == "signed":

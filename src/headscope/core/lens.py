@@ -1,11 +1,12 @@
 """The interface of lenses, and `view`, which applies one."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from headscope.core.catalog import lenses
 from headscope.core.errors import InputError, NotCaptured
-from headscope.core.prose import join_words
+from headscope.core.prose import format_bytes, join_words
 from headscope.core.spec import check_choices, to_spec
 
 if TYPE_CHECKING:
@@ -33,6 +34,9 @@ class Lens(ABC):
     scope: ClassVar[Literal["layer", "stack"]] = "stack"
     """Whether the lens reads all layers together. "layer": each alone, so that `measure` frees one before the next."""
 
+    row_wise: ClassVar[bool] = False
+    """Whether each row of its maps follows from that row of attention, with the values and the output projection."""
+
     cites: ClassVar[tuple[str, ...]] = ()
     """The papers that define this lens, as keys of `headscope cite` or BibTeX entries."""
 
@@ -48,8 +52,18 @@ class Lens(ABC):
 
     @property
     def needs(self) -> frozenset[str]:
-        """What the trace must hold: attention, values, output, gradient, pads."""
+        """What the trace must hold: attention, values, output, gradient, pads, residual, readout."""
         return frozenset({"attention"})
+
+    @property
+    def needs_target(self) -> bool:
+        """Whether it is of one prediction, so that a capture must say which."""
+        return bool(self.needs & {"gradient", "readout"})
+
+    @property
+    def has_residual(self) -> bool:
+        """Whether the weight of a token on itself is also that of the residual connection."""
+        return False
 
     @property
     def breaks(self) -> frozenset[str]:
@@ -59,6 +73,18 @@ class Lens(ABC):
     @abstractmethod
     def __call__(self, trace: "Trace") -> "Maps":
         """Return the maps of every layer and head of the trace."""
+
+    def start_rows(self, layer: "Trace") -> "Callable[[Trace], Maps]":  # noqa: ARG002
+        """Return a function from traces of some queries of a layer to their maps; by default the lens itself.
+
+        A row-wise lens computes here what all rows share.
+
+        Parameters
+        ----------
+        layer
+            A trace of one layer without queries: its values, and its keys.
+        """
+        return self
 
     @classmethod
     def from_spec(cls, spec: str) -> "Lens":
@@ -114,9 +140,21 @@ def view(trace: "Trace", lens: "str | Lens | type[Lens]" = VIEW_LENS) -> "Maps":
                 f"{absent[0]} Use a lens that needs none, such as raw or effective."
             )
         keep = ", ".join(f"'{name}'" for name in sorted(trace.held | lens_object.needs))
+        if "readout" in missing:
+            raise NotCaptured(
+                f"The lens '{to_spec(lens_object)}' needs 'readout', how a prediction reads what the heads write, but "
+                f"this trace holds {_quote(trace.held)}. Say of which prediction: hs.capture(model, text, "
+                f"target='predicted', keep=({keep}))."
+            )
         raise NotCaptured(
             f"The lens '{to_spec(lens_object)}' needs {_quote(missing)}, but this trace holds {_quote(trace.held)}. "
             f"Capture again with keep=({keep}), or give it to Trace.of."
+        )
+    if trace.queries.position is not None and not lens_object.row_wise:
+        raise InputError(
+            f"The lens '{to_spec(lens_object)}' needs whole maps, but this trace holds {trace.queries.real.shape[1]:,} "
+            f"of its queries. Capture without rows: maps of {trace.keys.real.shape[1]:,} tokens take "
+            f"{format_bytes(_count_bytes(trace))}. Row-wise lenses are raw, effective, null and norm."
         )
     maps = lens_object(trace)
     if trace.pruned and (maps.merged or hasattr(lens_object, "inner")):
@@ -130,6 +168,11 @@ def view(trace: "Trace", lens: "str | Lens | type[Lens]" = VIEW_LENS) -> "Maps":
             "hs.make_maps(trace, layers, self), with one tensor [batch, head, query, key] for each layer."
         )
     return maps
+
+
+def _count_bytes(trace: "Trace") -> int:
+    """Return the size of the whole maps of a trace that holds some of its queries, in float32."""
+    return sum(4 * layer.shape[0] * layer.shape[1] * layer.shape[-1] ** 2 for layer in trace.attention)
 
 
 def _name_heads(heads: frozenset[tuple[int, int]]) -> str:

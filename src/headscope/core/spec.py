@@ -160,18 +160,27 @@ def _convert(value: Any, hint: Any, name: str, key: str) -> Any:
     if get_origin(hint) in (Union, UnionType):
         if value.lower() == "none" and type(None) in get_args(hint):
             return None
+        words = [option for option in get_args(hint) if get_origin(option) is Literal]
+        if any(value in get_args(option) for option in words):  # such as `float | Literal["measured"]`
+            return value
         hint = next(option for option in get_args(hint) if option is not type(None))
+        if words and hint in (int, float):
+            return _convert_number(value, hint, name, key, " or " + join_words(get_args(words[0]), "or"))
     if get_origin(hint) is tuple:
         return tuple(_convert(item, get_args(hint)[0], name, key) for item in value.split("+"))
     if hint is bool:
         return _check_choice(value.lower(), Literal["true", "false"], name, key) == "true"
     if hint in (int, float):
-        try:
-            return hint(value)
-        except ValueError:
-            wanted = "a whole number" if hint is int else "a number"
-            raise InputError(f"The parameter '{key}' of '{name}' must be {wanted}, but got {value!r}.") from None
+        return _convert_number(value, hint, name, key)
     return hint.from_spec(value) if hasattr(hint, "from_spec") else value
+
+
+def _convert_number(value: str, hint: Any, name: str, key: str, words: str = "") -> Any:
+    try:
+        return hint(value)
+    except ValueError:
+        wanted = ("a whole number" if hint is int else "a number") + words
+        raise InputError(f"The parameter '{key}' of '{name}' must be {wanted}, but got {value!r}.") from None
 
 
 def _check_choice(value: Any, hint: Any, name: str, key: str) -> Any:

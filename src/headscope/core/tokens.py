@@ -32,6 +32,12 @@ class Tokens(LazyFields):
     segment: Int[Tensor, "batch token"]  # 0 or 1 in a pair, -1 = padding
     word: Int[Tensor, "batch token"]  # index of the word, -1 = none
     role: Int[Tensor, "batch token"] | None = field(default_factory=lambda: None)  # index in ROLES, if known
+    position: Int[Tensor, "batch token"] | None = None  # of some of the tokens, among the real tokens of all; else None
+
+    @property
+    def positions(self) -> Int[Tensor, "batch token"]:
+        """Position of each token among the real tokens of its row, whichever side is padded."""
+        return self.real.cumsum(-1) - 1 if self.position is None else self.position
 
     @property
     def counts(self) -> Int[Tensor, " batch"]:
@@ -47,6 +53,31 @@ class Tokens(LazyFields):
         for row, text in enumerate(self.text):
             roles[row, self.real[row]] = torch.tensor([_role_from_spelling(token) for token in text]).to(roles)
         return roles * self.special
+
+    def take(self, index: Sequence[int]) -> "Tokens":
+        """Return some of the tokens of every row, which keep their positions.
+
+        Parameters
+        ----------
+        index
+            Which tokens, counted with padding.
+
+        >>> some = Tokens.of(["[CLS]", "the", "cat", "sat"]).take([1, 3])
+        >>> some.text, some.positions.tolist()
+        ([['the', 'sat']], [[1, 3]])
+        """
+        columns = torch.as_tensor(list(index), dtype=torch.long, device=self.real.device)
+
+        def select(name: str) -> Any:
+            return lambda _: None if (table := getattr(self, name)) is None else table[:, columns]
+
+        def text(_: Tokens) -> list[list[str]]:
+            places = (self.real.cumsum(-1) - 1)[:, columns].tolist()
+            rows = zip(self.text, places, self.real[:, columns].tolist(), strict=True)
+            return [[tokens[place] for place, real in zip(at, keep, strict=True) if real] for tokens, at, keep in rows]
+
+        tables = {name: select(name) for name in ("real", "special", "segment", "word", "role")}
+        return Tokens.lazy(text=text, position=self.positions[:, columns], **tables)
 
     @classmethod
     def of(cls, text: Sequence[str] | Sequence[Sequence[str]], *, width: int | None = None) -> "Tokens":

@@ -15,22 +15,35 @@ from headscope.core.trace import Trace
 from headscope.core.trace.nan_attention import warn_about_nan
 from headscope.data.reading.read import read_texts
 from headscope.engine.batch import Inputs, inputs_from_tensors, make_batches, read_inputs
-from headscope.engine.gradient import allow_gradients, compute_gradients, detach_output
+from headscope.engine.device import check_device
+from headscope.engine.gradient import allow_gradients, compute_gradients, detach_output, read_stream
 from headscope.engine.images import process_images, reads_images
 from headscope.engine.loss import mask_inputs
 from headscope.engine.main_input import check_is_text, forward_parameters
 from headscope.engine.model import Model, check_model, name_modules
+from headscope.engine.offloaded import is_spread
 from headscope.engine.options import CaptureOptions, RecordOptions, StreamOptions
 from headscope.engine.readout import find_readout
+from headscope.engine.recording.blocks import Blocks
 from headscope.engine.recording.interface import is_editing, mark_forwards, record_interface
 from headscope.engine.recording.make_trace import Request, make_trace
 from headscope.engine.recording.recorder import Recorder, check_recording
 from headscope.engine.recording.sites import find_sites
+from headscope.engine.recording.stream import Stream, follow_stream
 from headscope.engine.recording.verify import ATTENTIONS, run_recorded, verify_first
+from headscope.engine.resuming.blocks import add_blocks, record_blocks_around
 from headscope.engine.sound import is_sound, process_sounds, reads_sounds
 
 CAPTURABLE = frozenset({"attention", "values", "output", "pads"})
-KEEPABLE = CAPTURABLE | {"model_output"}
+"""What is known of each layer while the model runs."""
+
+AROUND = frozenset({"residual", "readout"})
+"""What is around the heads, for which the residual stream of the pass is followed."""
+
+WHOLE = CAPTURABLE | AROUND | {"blocks"}
+"""What a measurement can keep of a whole forward pass."""
+
+KEEPABLE = WHOLE | {"model_output"}
 """What a capture of a whole forward pass can keep."""
 
 Result = TypeVar("Result")
@@ -45,11 +58,17 @@ def capture(options: CaptureOptions) -> Trace:
     `site` is the module's name, such as "vision_tower"; by default the one that reads the text.
 
     `keep` names "attention", "values", "output" (W_O), "pads" (the values of padding) and "model_output" (what the
-    network returned, such as logits; with `labels` in a tokenized batch also the loss).
+    network returned, such as logits; with `labels` in a tokenized batch also the loss). "residual" is what is around
+    the heads of each layer, "readout", with a target, how the prediction reads what they write, and "blocks" the layers
+    themselves, which can then be run again.
 
     With a `target`, also a function from the model's output to one number for each example, the gradient of the
     prediction with respect to the attention weights is kept as `Trace.gradient`. Attention and predictions are the
     same as without.
+
+    With `rows`, the trace holds some queries of each map, and all keys. The model reads the whole text, but no map of
+    queries × keys is made, so that texts of tens of thousands of tokens can be looked at. Lenses that read one row at a
+    time, such as raw and effective, apply.
 
     The first capture of a model, and of each precision, device and kind of input, runs the model once more without
     recording. It raises CaptureError if the outputs differ, and warns of attention that no trace of this model holds.
@@ -59,12 +78,28 @@ def capture(options: CaptureOptions) -> Trace:
     Trace(self attention of 2 examples, 2 layers × 12 heads, up to 7 tokens; holds attention, values)
     """
     request, sizes = _read_request(options.model, options)
-    trace = capture_batch(options.model, prepare_inputs(options.model, options.text, options.pair, **sizes), request)
+    inputs = prepare_inputs(options.model, options.text, options.pair, **sizes)
+    if options.rows is None:
+        trace = capture_batch(options.model, inputs, request)
+    else:
+        trace = _capture_rows(options.model, inputs, request, options.rows)
     for part in (trace, *trace.other_layers):
         warn_about_nan(part, stacklevel=4)
     if trace.other_layers:
         warn_about_other_layers(trace, stacklevel=4)
     return trace
+
+
+def _capture_rows(model: Model, inputs: Inputs, request: Request, rows: Sequence[int] | int) -> Trace:
+    from headscope.engine.blocks import capture_rows
+
+    if request.target is not None:
+        raise InputError(
+            "A gradient is known after all of a map, and with rows no map is whole. Leave out rows or target."
+        )
+    if "model_output" in request.keep and not request.optional:
+        raise InputError("With rows, the model's output is not kept. Leave model_output out of keep.")
+    return capture_rows(model, inputs, replace(request, keep=request.keep - {"model_output"}), rows)
 
 
 def warn_about_other_layers(trace: Trace, *, stacklevel: int) -> None:
@@ -103,6 +138,9 @@ def stream(options: StreamOptions) -> Iterator[Trace]:
 def _read_request(model: Model, options: RecordOptions) -> tuple[Request, dict[str, Any]]:
     """Return what is recorded, and the sizes of the texts."""
     request = make_request(model, options.site, options.layers, options.heads, options.keep, KEEPABLE, options.target)
+    if options.gather is not None:
+        check_device(options.gather)
+        request = replace(request, gather=torch.device(options.gather))
     return request, {name: getattr(options, name) for name in ("max_length", "pad_to", "pad_positions")}
 
 
@@ -120,7 +158,8 @@ def by_layer(
 ) -> list[Result]:
     """Call `see` with the trace of each layer while the model runs, and return the results.
 
-    For inputs whose maps do not fit in memory at once: a layer's attention is freed before the next layer begins.
+    For inputs whose maps do not fit in memory at once: a layer's attention is freed before the next layer begins. In a
+    model on several devices each trace lies where its layer ran.
     There is no `target`: gradients are known after the last layer.
 
     Parameters
@@ -138,7 +177,7 @@ def by_layer(
     >>> hs.by_layer(hs.load(), "The cat sat down.", see=lambda trace: trace.layers)
     [(0,), (1,), (2,), (3,), (4,), (5,)]
     """
-    request = make_request(model, site, None, heads, keep)
+    request = make_request(model, site, None, heads, keep, CAPTURABLE)
     warned = False
 
     def check_and_see(trace: Trace) -> Result:
@@ -183,7 +222,7 @@ def make_request(
     layers: Any = None,
     heads: Any = None,
     keep: Sequence[str] = (),
-    available: frozenset[str] = CAPTURABLE,
+    available: frozenset[str] = WHOLE,
     target: Any = None,
 ) -> Request:
     """Check the options of a capture and fill in the defaults; `available` is what can be kept."""
@@ -199,21 +238,34 @@ def make_request(
     if unknown := names - available:
         raise InputError(f"Cannot keep {', '.join(sorted(unknown))}. What can be kept: {', '.join(sorted(available))}.")
     optional: frozenset[str] = frozenset() if names else frozenset({"output"})
-    names = names or available - {"pads"}
+    names = names or available - {"pads", "blocks"} - AROUND
     if "pads" in names:
         names |= {"values"}
+    if "readout" in names and target is None:
+        raise InputError(
+            "keep='readout' is how a prediction reads what the heads write, but no target was given. Say of which "
+            "prediction: hs.capture(model, text, target='predicted', keep=…)."
+        )
     parsed = None if target is None else parse_target(target)
     return Request(site or find_sites(model).main, layers, heads, names | {"attention"}, optional, parsed)
 
 
 def capture_batch(model: Model, inputs: Inputs, request: Request) -> Trace:
     """Run one forward pass, and return the trace of the requested site."""
+    if "blocks" not in request.keep:
+        return _run_batch(model, inputs, request)[0]
+    with record_blocks_around(model) as recorded:
+        trace, recorder = _run_batch(model, inputs, request)
+    return add_blocks(model, trace, recorder, recorded)
+
+
+def _run_batch(model: Model, inputs: Inputs, request: Request) -> tuple[Trace, Recorder]:
     if request.target is None:
-        recorder = record(model, inputs.tensors, request.site)
+        recorder = record(model, inputs.tensors, request.site, follows=bool(request.keep & AROUND))
     else:
         inputs = mask_inputs(model, inputs, request.target.seed) if request.target.kind == "loss" else inputs
         recorder = record_gradient(model, inputs, request)
-    return make_trace(model, inputs, request, recorder)
+    return make_trace(model, inputs, request, recorder), recorder
 
 
 def map_layers(model: Model, inputs: Inputs, request: Request, function: Callable[[Trace], Result]) -> list[Result]:
@@ -235,27 +287,42 @@ def map_layers(model: Model, inputs: Inputs, request: Request, function: Callabl
 
 
 def record(
-    model: Model, tensors: Mapping[str, Any], site: str, on_call: Callable[[Recorder], None] | None = None
+    model: Model,
+    tensors: Mapping[str, Any],
+    site: str,
+    on_call: Callable[[Recorder], None] | None = None,
+    blocks: Blocks | None = None,
+    *,
+    follows: bool = False,
 ) -> Recorder:
-    """Run one forward pass, and record the attention calls at one site.
+    """Run one forward pass, and record the attention calls at one site, or hand their queries on in blocks.
+
+    `follows` says whether to follow the residual stream.
 
     BigBird replaces its attention modules while it reads its first short text, which is then read again.
     """
-    if is_editing():
+    if is_editing() or follows:  # output projections are found in a first pass
         verify_first(model, tensors, lambda: record(model, tensors, site))
     modules = name_modules(model.network).keys()
     try:
-        return _record(model, tensors, site, on_call)
+        return _record(model, tensors, site, on_call, blocks, follows=follows)
     except CaptureError:
         if name_modules(model.network).keys() == modules:
             raise
-    return _record(model, tensors, site, on_call)
+    return _record(model, tensors, site, on_call, blocks, follows=follows)
 
 
 def _record(
-    model: Model, tensors: Mapping[str, Any], site: str, on_call: Callable[[Recorder], None] | None
+    model: Model,
+    tensors: Mapping[str, Any],
+    site: str,
+    on_call: Callable[[Recorder], None] | None,
+    blocks: Blocks | None,
+    *,
+    follows: bool,
 ) -> Recorder:
-    with torch.no_grad(), record_calls(model, site, on_call) as recorder:
+    calls = record_calls(model, site, on_call, blocks=blocks)
+    with torch.no_grad(), calls as recorder, _follow(model, recorder, follows):
         recorder.model_output = _drop_attentions(run_recorded(model, recorder, _add_choice_axis(model, tensors)))
     return recorder
 
@@ -263,13 +330,32 @@ def _record(
 def record_gradient(model: Model, inputs: Inputs, request: Request) -> Recorder:
     """Run one forward and one backward pass, and record attention and the gradient of the target."""
     assert request.target is not None
-    if is_editing():
+    follows = bool(request.keep & AROUND)
+    if is_editing() or follows:
         verify_first(model, inputs.tensors, lambda: record(model, inputs.tensors, request.site))
-    with allow_gradients(inputs.tensors) as tensors, record_calls(model, request.site, keeps_graph=True) as recorder:
+    with (
+        allow_gradients(inputs.tensors) as tensors,
+        record_calls(model, request.site, keeps_graph=True) as recorder,
+        _follow(model, recorder, follows, reads_path="readout" in request.keep) as stream,
+    ):
         output = run_recorded(model, recorder, _add_choice_axis(model, tensors))
-        recorder.gradients = compute_gradients(find_readout(model, inputs, output, request.target), output, recorder)
+        readout = find_readout(model, inputs, output, request.target)
+        if stream is not None and "readout" in request.keep:
+            stream.prediction = read_stream(readout, output, stream)
+        recorder.gradients = compute_gradients(readout, output, recorder)
     recorder.model_output = detach_output(_drop_attentions(output))
     return recorder
+
+
+@contextmanager
+def _follow(model: Model, recorder: Recorder, follows: bool, *, reads_path: bool = False) -> Iterator[Stream | None]:
+    """Follow the residual stream in a block, or nothing."""
+    if not follows or is_spread(model.network):
+        yield None
+        return
+    with follow_stream(model, recorder, reads_path=reads_path) as stream:
+        recorder.stream = stream
+        yield stream
 
 
 def _add_choice_axis(model: Model, tensors: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -289,7 +375,12 @@ def _drop_attentions(output: Any) -> Any:
 
 @contextmanager
 def record_calls(
-    model: Model, site: str, on_call: Callable[[Recorder], None] | None = None, *, keeps_graph: bool = False
+    model: Model,
+    site: str,
+    on_call: Callable[[Recorder], None] | None = None,
+    *,
+    keeps_graph: bool = False,
+    blocks: Blocks | None = None,
 ) -> Iterator[Recorder]:
     """Record the attention calls of a block at one site."""
     sites = find_sites(model)
@@ -302,6 +393,7 @@ def record_calls(
         marks_forwards=not tested,
         keeps_graph=keeps_graph,
         reads_pictures="pixel_values" in forward_parameters(model.network),
+        blocks=blocks,
     )
     modules = [] if tested else map(model.network.get_submodule, sites.modules)
     pictures = sites.sides_of(site) == (None, None) or model.network.main_input_name == "pixel_values"

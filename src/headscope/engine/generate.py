@@ -28,7 +28,7 @@ from headscope.engine.batch import (
     max_input_length,
     tokens_from_ids,
 )
-from headscope.engine.capture import make_request, record, record_calls
+from headscope.engine.capture import CAPTURABLE, make_request, record, record_calls
 from headscope.engine.images import check_reads_texts
 from headscope.engine.main_input import takes_decoder_ids
 from headscope.engine.model import Model
@@ -92,7 +92,7 @@ def generate(
     writes_another = takes_decoder_ids(model)
     written_sites = [name for name in ("cross", "decoder") if name in find_sites(model).table.values()]
     default = written_sites[0] if writes_another and written_sites else None
-    request = make_request(model, site or default, layers, heads, keep)
+    request = make_request(model, site or default, layers, heads, keep, CAPTURABLE)
     if request.site == "encoder" and writes_another:
         raise InputError(
             "The encoder reads a text before anything is generated: hs.capture(model, text) is its attention. "

@@ -13,6 +13,7 @@ from headscope.core.errors import CaptureError
 from headscope.core.trace import at_least_float32
 from headscope.engine.readout import Readout
 from headscope.engine.recording.recorder import AttentionCall, Recorder
+from headscope.engine.recording.stream import Prediction, Stream
 
 
 @contextmanager
@@ -43,6 +44,27 @@ def compute_gradients(readout: Readout, output: Any, recorder: Recorder) -> list
         gradient = at_least_float32(gradient)
         scaled_gradients.append(gradient * _expand_factor(factor.to(gradient), call)[:, None, None, None])
     return scaled_gradients
+
+
+def read_stream(readout: Readout, output: Any, stream: Stream) -> Prediction | None:
+    """Return how the logit of each example reads the last vectors of the stream; None if it does not."""
+    vectors = None if stream.last is None else stream.last[1]
+    if vectors is None or not vectors.requires_grad:
+        return None
+    logits = readout.logits(output)
+    direction: Tensor | None = torch.autograd.grad(logits.sum(), vectors, create_graph=True, allow_unused=True)[0]
+    if direction is None:
+        return None
+    return Prediction(logits.detach(), direction.detach(), linear=_is_constant(direction, vectors))
+
+
+def _is_constant(direction: Tensor, vectors: Tensor) -> bool:
+    """Whether a gradient with respect to vectors does not depend on them."""
+    if not direction.requires_grad:
+        return True
+    noise = torch.linspace(-1, 1, direction.shape[-1], dtype=direction.dtype, device=direction.device).sin()
+    (change,) = torch.autograd.grad((direction * noise).sum(), vectors, allow_unused=True, retain_graph=True)
+    return change is None or not bool(change.any())
 
 
 def _expand_factor(factor: Float[Tensor, " batch"], call: AttentionCall) -> Float[Tensor, " row"]:

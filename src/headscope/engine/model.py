@@ -10,6 +10,7 @@ import torch
 from headscope.core.catalog import HasCard
 from headscope.core.errors import InputError
 from headscope.core.family import Family
+from headscope.engine.offloaded import find_hook_device, read_weights
 from headscope.results.disk import raise_os_errors
 
 SOUND_INPUTS = ("input_features", "input_values")
@@ -39,9 +40,8 @@ class Model(HasCard):
         """The device of the inputs; for offloaded weights the device that accelerate executes them on."""
         device: torch.device = self.network.device
         if device.type == "meta":
-            hooks = (getattr(module, "_hf_hook", None) for module in self.network.modules())
-            devices = (getattr(hook, "execution_device", None) for hook in hooks)
-            return next((torch.device(target) for target in devices if target is not None), device)
+            devices = map(find_hook_device, self.network.modules())
+            return next((target for target in devices if target is not None), device)
         return device
 
     def write_folder(self, folder: Path) -> None:
@@ -63,9 +63,10 @@ class Model(HasCard):
     def weights_hash(self) -> str:
         """A fingerprint of the current weights; the same for every file and device they come from."""
         digest = hashlib.sha256()
-        for name, tensor in sorted(self.network.state_dict().items()):
+        for name, tensor in read_weights(self.network):
             digest.update(f"{name} {tensor.dtype} {list(tensor.shape)}".encode())
-            digest.update(tensor.detach().cpu().contiguous().flatten().view(torch.uint8).numpy())
+            values: Any = tensor.detach().cpu().contiguous().flatten().view(torch.uint8).numpy()
+            digest.update(values)
         return digest.hexdigest()
 
 

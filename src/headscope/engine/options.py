@@ -51,12 +51,20 @@ class RecordOptions:
     layers: Sequence[int] | int | None = option(None, LAYERS)
     heads: Sequence[int] | int | None = option(None, HEADS)
     keep: Sequence[str] = option(
-        (), "What to keep: attention, values, output, pads and model_output. Default: all but pads.", shell=False
+        (),
+        "What to keep: attention, values, output, model_output (the default), pads, residual, readout and blocks.",
+        shell=False,
     )
     target: str | Any = option(None, TARGET)
     max_length: int | None = option(None, MAX_LENGTH)
     pad_to: int | None = option(None, PAD_TO)
     pad_positions: str = option("model", PAD_POSITIONS)
+    gather: Any = option(
+        None,
+        "The device that all tensors of the trace are moved to, such as 'cpu'. Default: each stays where it was "
+        "computed; layers on several devices are moved to that of the inputs.",
+        shell=False,
+    )
 
 
 @dataclass(frozen=True)
@@ -72,6 +80,13 @@ class CaptureOptions(RecordOptions):
         )
     )
     pair: Any = option(None, "The second text of each; for an encoder-decoder model what the decoder reads.")
+    _: KW_ONLY
+    rows: Sequence[int] | int | None = option(
+        None,
+        "Queries to keep, such as range(100, 200) or -1 for the last: of texts whose whole maps do not fit in memory. "
+        "Default: all.",
+        shell=False,
+    )
 
 
 @dataclass(frozen=True)
@@ -100,3 +115,14 @@ class ImportancesOptions:
     batch_size: int = option(16, "Number of texts per batch.")
     max_length: int | None = option(None, MAX_LENGTH)
     progress: bool = option(False, PROGRESS, shell=False)
+
+
+@dataclass(frozen=True)
+class RepeatTokensOptions:
+    """What `hs.repeat_tokens` takes."""
+
+    model: "Model" = field(metadata=describe(MODEL))
+    tokens: int = option(32, "Number of different tokens in each half of a text.")
+    _: KW_ONLY
+    count: int = option(64, "Number of texts.")
+    seed: int = option(0, "Seed of the random tokens.")

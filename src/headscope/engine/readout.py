@@ -48,6 +48,15 @@ class Readout:
         scores: Tensor = logits.gather(-1, self.choice[:, None])[:, 0]
         return scores.sigmoid() if self.link == "sigmoid" else scores
 
+    def logits(self, output: Any) -> Float[Tensor, " batch"]:
+        """Return the logit of each example's class or word; what a function returns is taken as it is."""
+        if self.function is not None:
+            scores = self.score(output)
+            self.check_gradient(scores)
+            return scores
+        logits: Tensor = self._read_logits(output).gather(-1, self.choice[:, None])[:, 0]
+        return logits
+
     def score_all(self, output: Any) -> Float[Tensor, "batch choice"]:
         """Return the scores of all classes or words in float64."""
         logits = self._read_logits(output)
@@ -81,10 +90,10 @@ class Readout:
             )
 
     def _read_logits(self, output: Any) -> Float[Tensor, "batch choice"]:
-        logits: Tensor = output.logits.double()
-        if self.position is None:
-            return logits
-        return logits[torch.arange(len(logits), device=logits.device), self.position]
+        logits: Tensor = output.logits
+        if self.position is not None:
+            logits = logits[torch.arange(len(logits), device=logits.device), self.position]
+        return logits.double()
 
 
 def find_readout(model: Model, inputs: Inputs, output: Any, target: PredictionTarget) -> Readout:

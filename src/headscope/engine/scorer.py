@@ -140,7 +140,7 @@ class BatchScorer:
 @contextmanager
 def open_scorer(model: Model, inputs: Inputs, target: PredictionTarget) -> Iterator[BatchScorer]:
     """Run the model once to find the score of the target; it is in evaluation mode in this block."""
-    with _evaluating(model.network):
+    with evaluating(model.network):
         embedded = Embedded()
         with torch.no_grad():
             output = run_with_embeddings(model, inputs.tensors, embedded)
@@ -205,7 +205,7 @@ def start_graph_at_first_layer(model: Model) -> Iterator[list[Tensor]]:
 
 
 @contextmanager
-def _evaluating(network: Any) -> Iterator[None]:
+def evaluating(network: Any) -> Iterator[None]:
     """Switch dropout off in this block, and restore the mode of every module."""
     modes = {module: module.training for module in network.modules() if module.training}
     for module in modes:

@@ -10,14 +10,14 @@ from torch import Tensor
 from headscope.core.errors import InputError
 from headscope.core.maps import Maps
 from headscope.core.trace import Visible
-from headscope.flow.graph import Signed, residual_graph, result_dtype
+from headscope.flow.graph import Shares, Signed, residual_graph, result_dtype
 
 Heads = Literal["mean", "each", "each_residual", "printed"]
 """How rollout treats the heads of the layer it starts at; heads below are always merged."""
 
 
 def roll_out(
-    maps: Maps, graph: Sequence[Float[Tensor, "batch 1 query key"]], *, residual: float, signed: Signed, heads: Heads
+    maps: Maps, graph: Sequence[Float[Tensor, "batch 1 query key"]], *, residual: Shares, signed: Signed, heads: Heads
 ) -> list[Float[Tensor, "batch head query key"]]:
     """Return the rollout of every layer through a `graph` of merged heads, down to the first layer of the maps.
 
@@ -36,13 +36,13 @@ def roll_out(
     first = below[0]
     if heads != "printed":
         below = [torch.eye(first.shape[-1], dtype=first.dtype, device=first.device).expand_as(first), *below[:-1]]
-    own = residual if heads == "each_residual" else 0.0
+    own: Shares = residual if heads == "each_residual" else 0.0
     head_graphs = residual_graph(maps, residual=own, signed=signed, per_head=True, dtype=first.dtype)
     return [(top @ rollout).to(result_dtype(maps)) for top, rollout in zip(head_graphs, below, strict=True)]
 
 
 def build_graph(
-    maps: Maps, *, residual: float, signed: Signed, heads: Heads
+    maps: Maps, *, residual: Shares, signed: Signed, heads: Heads
 ) -> list[Float[Tensor, "batch 1 query key"]]:
     """Return the graph that rollout passes through, in float64 where signs may cancel."""
     dtype = torch.float64 if signed == "signed" else result_dtype(maps)

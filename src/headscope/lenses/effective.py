@@ -1,12 +1,13 @@
 """The part of attention that reaches the head's output."""
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 from headscope.core.lens import Lens
 from headscope.core.maps import Maps, make_maps
 from headscope.core.trace import Trace
 from headscope.effective.diagnostics import stack_diagnostics
-from headscope.effective.layers import NEEDS, Keys, compute_layers
+from headscope.effective.layers import NEEDS, Keys, LayerBlocks, compute_layers
 from headscope.effective.null_values import Values, replace_values
 
 
@@ -27,6 +28,7 @@ class Effective(Lens):
     values: Values = "model"
 
     scope = "layer"
+    row_wise = True
     cites = ("brunner2020", "sun2021")
     quantity = "effective attention"
 
@@ -47,3 +49,13 @@ class Effective(Lens):
         layers = list(compute_layers(replace_values(trace, self.values), self.keys))
         maps = [layer.maps for layer in layers]
         return make_maps(trace, maps, self, signed=True, diagnostics=stack_diagnostics(layers))
+
+    def start_rows(self, layer: Trace) -> Callable[[Trace], Maps]:
+        """Return the lens for some queries at a time; all share the bases of the values."""
+        project = LayerBlocks(replace_values(layer, self.values), self.keys)
+
+        def compute(block: Trace) -> Maps:
+            effective = project(block if self.values == "model" else replace(block, context=None))
+            return make_maps(block, [effective.maps], self, signed=True, diagnostics=stack_diagnostics([effective]))
+
+        return compute

@@ -16,7 +16,9 @@ from headscope.core.prose import count_noun
 from headscope.core.spec import to_spec
 from headscope.core.trace import Trace
 from headscope.flow.graph import (
-    ThroughLayers,
+    Residual,
+    Shares,
+    ThroughResidual,
     divide_by_receptive_field,
     require_square,
     residual_graph,
@@ -32,13 +34,14 @@ Array = np.ndarray[Any, np.dtype[np.float64]]
 
 
 @dataclass(frozen=True)
-class Flow(ThroughLayers):
+class Flow(ThroughResidual):
     """Attention flow (Abnar & Zuidema, 2020): the maximum flow from each position down to each input token.
 
     Edges between layers have the capacities that `rollout` multiplies: the attention averaged over `heads`, with the
-    share `residual` in place. `inner` is the lens whose weights they are; negative ones enter by their absolute values,
-    `clip` sets them to 0, and each row is divided by its sum. "each" takes the edges of one head in the layer of
-    the map, without the residual, and merged heads below. `depth="last"` gives the last layer only, in less time.
+    share `residual` in place (`measured`: as for `rollout`). `inner` is the lens whose weights they are; negative ones
+    enter by their absolute values, `clip` sets them to 0, and each row is divided by its sum. "each" takes the edges of
+    one head in the layer of the map, without the residual, and merged heads below. `depth="last"` gives the last layer
+    only, in less time.
 
     Rows do not sum to 1; `normalize` divides them by their sums. `receptive_field` divides by the flow of uniform
     attention under the same mask first. Deep flows saturate: the diagnostics `at_bound` (share of pairs whose flow is
@@ -46,7 +49,7 @@ class Flow(ThroughLayers):
     on the source) say how far, of the flows before any division.
     """
 
-    residual: float = 0.5
+    residual: Residual = 0.5
     inner: Lens = field(default_factory=lambda: lenses.make("raw"))
     signed: Literal["absolute", "clip"] = "absolute"
     heads: Literal["mean", "each"] = "mean"
@@ -71,9 +74,10 @@ class Flow(ThroughLayers):
                 "Use an inner lens with a map per head, or heads='mean'."
             )
         visible = find_reachable(maps.visible)
-        layers = residual_graph(maps, residual=self.residual, signed=self.signed)
+        residual = self.read_residual(trace)
+        layers = residual_graph(maps, residual=residual, signed=self.signed)
         flows, diagnostics = self._solve(maps, layers, visible)
-        weights = self._divide(maps, flows, visible)
+        weights = self._divide(maps, flows, visible, residual)
         merged = self.heads == "mean"
         all_layers = replace(
             maps,
@@ -120,12 +124,12 @@ class Flow(ThroughLayers):
         last = len(merged) - 1
         return {last: np.stack([flow_map(np.concatenate([merged[:-1], top[None]])) for top in heads[last]])}
 
-    def _divide(self, maps: Maps, flows: Sequence[Tensor], visible: Sequence[Tensor]) -> list[Tensor]:
+    def _divide(self, maps: Maps, flows: Sequence[Tensor], visible: Sequence[Tensor], residual: Shares) -> list[Tensor]:
         """Return the flows as weights: as they are, by row, or by receptive field, in the precision of the maps."""
         weights = list(flows)
         if self.receptive_field:
             uniform = spread_uniformly(maps)
-            layers = residual_graph(uniform, residual=self.residual)
+            layers = residual_graph(uniform, residual=residual)
             pairs = zip(weights, self._solve(uniform, layers, visible)[0], strict=True)
             weights = [divide_by_receptive_field(*pair, normalize=True) for pair in pairs]
         elif self.normalize:

@@ -1,5 +1,6 @@
 """The part of attention that the output never sees."""
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import torch
@@ -8,8 +9,8 @@ from torch import Tensor
 from headscope.core.lens import Lens
 from headscope.core.maps import Maps, make_maps
 from headscope.core.trace import Trace
-from headscope.effective.diagnostics import divide, frobenius_norm
-from headscope.effective.layers import NEEDS, Keys, compute_layers
+from headscope.effective.diagnostics import EffectiveLayer, divide, frobenius_norm
+from headscope.effective.layers import NEEDS, Keys, LayerBlocks, compute_layers
 
 
 @dataclass(frozen=True)
@@ -22,6 +23,7 @@ class Null(Lens):
     keys: Keys = "visible"
 
     scope = "layer"
+    row_wise = True
     cites = ("brunner2020", "sun2021")
     quantity = "attention that never reaches the output"
 
@@ -37,9 +39,17 @@ class Null(Lens):
 
     def __call__(self, trace: Trace) -> Maps:
         """What effective attention leaves over, layer by layer."""
+        return self._subtract(trace, compute_layers(trace, self.keys))
+
+    def start_rows(self, layer: Trace) -> Callable[[Trace], Maps]:
+        """Return the lens for some queries at a time; all share the bases of the values."""
+        project = LayerBlocks(layer, self.keys)
+        return lambda block: self._subtract(block, [project(block)])
+
+    def _subtract(self, trace: Trace, layers: Iterable[EffectiveLayer]) -> Maps:
         remainders: list[Tensor] = []
         tables: list[dict[str, Tensor]] = []
-        for attention, layer in zip(trace.attention, compute_layers(trace, self.keys), strict=True):
+        for attention, layer in zip(trace.attention, layers, strict=True):
             effective = layer.weights
             raw = attention.to(effective)
             remainders.append(raw - effective)

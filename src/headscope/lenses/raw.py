@@ -15,6 +15,7 @@ class Raw(Lens):
     """Raw attention: the weights after the softmax, unchanged."""
 
     scope = "layer"
+    row_wise = True
     cites = ("vaswani2017",)
     quantity = "attention weight"
 

@@ -23,8 +23,8 @@ class EntrySummary:
 def describe_entry(folder: str, name: str) -> EntrySummary:
     """Return the summary of an entry such as the statistic `entropy`; entries of other packages are imported.
 
-    >>> describe_entry("lenses", "norm").cites
-    ('kobayashi2020',)
+    >>> describe_entry("lenses", "flow").cites
+    ('abnar2020',)
     """
     path = files("headscope") / folder / f"{canonical_name(name)}.py"
     if path.is_file():

@@ -149,8 +149,8 @@ def _take(tensor: Tensor, rows: list[int] | None, heads: list[int] | None = None
 def _take_tokens(tokens: Tokens, rows: list[int] | None) -> Tokens:
     if rows is None:
         return tokens
-    role = None if tokens.role is None else tokens.role[rows]
-    tables = (tokens.real[rows], tokens.special[rows], tokens.segment[rows], tokens.word[rows], role)
+    optional: Any = (None if table is None else table[rows] for table in (tokens.role, tokens.position))
+    tables: Any = (tokens.real[rows], tokens.special[rows], tokens.segment[rows], tokens.word[rows], *optional)
     return Tokens([tokens.text[row] for row in rows], *tables)
 
 

@@ -15,6 +15,7 @@ from headscope.core.errors import InputError
 from headscope.core.example import Example
 from headscope.core.prose import count_noun, join_words
 from headscope.core.tokens import Tokens
+from headscope.core.trace.residual import DirectPath, Residual
 
 Visible = Bool[Tensor, "batch query key"]
 
@@ -27,6 +28,24 @@ class CaptureSource(Protocol):
 
     def describe(self) -> dict[str, Any]:
         """Return the facts with hashes of the weights and all else that decides the maps, which may take seconds."""
+
+
+@runtime_checkable
+class Block(Protocol):
+    """The whole of a layer around its heads, with feed-forward, norms and residual connections, to be run again."""
+
+    @property
+    def output(self) -> Float[Tensor, "batch query hidden"]:
+        """What it returned when it was captured."""
+
+    def __call__(self, contexts: Float[Tensor, "row head query value"]) -> Float[Tensor, "row query hidden"]:
+        """Return what it returns if all its heads write something else, with the weights that the model has now.
+
+        Parameters
+        ----------
+        contexts
+            What the heads write instead of `Trace.context`, for one or more copies of the batch, one after the other.
+        """
 
 
 @dataclass(frozen=True)
@@ -52,6 +71,9 @@ class Trace(HasCard):
     gradient: Sequence[Float[Tensor, "batch head query key"]] | None = None  # d target / d A, 0 where no key is visible
     context: Sequence[Float[Tensor, "batch head query _"]] | None = None  # Z = A·V as the model computed it
     output: Sequence[Float[Tensor, "head _ hidden"]] | None = None  # slices of W_O
+    blocks: Sequence[Block] | None = None  # the layers around the heads, to run them again
+    residual: Sequence[Residual] | None = None  # what is around the heads of each layer
+    readout: DirectPath | None = None  # how the target reads what they write
     held: frozenset[str] = frozenset({"attention"})
     sites: tuple[str, ...] = ("self",)  # all sites of the model
     group: int = 1  # consecutive heads that share their values (grouped-query attention)
@@ -61,12 +83,15 @@ class Trace(HasCard):
     absent: Mapping[str, str] = field(default_factory=dict)  # what the model does not have, such as "output", and why
     model_output: Any = None  # what the network's forward returned: logits, loss, last_hidden_state, …
     other_layers: tuple["Trace", ...] = ()  # layers whose maps have other shapes or hold other tokens (Swin, SAM 2)
+    note: str = ""  # what a reader of this trace should know of it, such as that nothing confirms its maps
 
     def __repr__(self) -> str:
         others = [site for site in self.sites if site != self.site]
         also = f"; also: {', '.join(others)}" if others else ""
         also += f"; {count_noun(len(self.pruned), 'head')} pruned" if self.pruned else ""
+        also += f"; {self.queries.real.shape[1]:,} of its queries" if self.queries.position is not None else ""
         also += f"; other_layers: {self.describe_other_layers()}" if self.other_layers else ""
+        also += f"; {self.note}" if self.note else ""
         return (
             f"Trace({self.site} attention of {count_noun(len(self.examples), 'example')}, "
             f"{count_noun(len(self.layers), 'layer')} × {count_noun(len(self.heads), 'head')}, "
@@ -117,6 +142,125 @@ class Trace(HasCard):
 
         optional = {"values": values, "output": output, "gradient": gradient}
         return build_trace(attentions, tokens, visible=visible, keys=keys, **optional)
+
+    @classmethod
+    def from_qkv(
+        cls,
+        queries: Any,
+        keys: Any,
+        values: Any,
+        tokens: Any,
+        *,
+        scale: Any,
+        visible: Any,
+        window: Any = None,
+        soft_cap: Any = None,
+        sinks: Any = None,
+        bias: Any = None,
+        context: Any = None,
+        output: Any = None,
+        key_tokens: Any = None,
+    ) -> "Trace":
+        """Compute attention from queries, keys and values, for engines that show no more than these.
+
+        Attention is softmax(cap · tanh(scale · q·k / cap) + bias) over visible keys. Nothing of it is guessed from the
+        tensors: None says that the model has no soft cap, window, sinks or bias. Give `context` where you can: then
+        A·V of each layer is compared with it, and an error says in which layer they differ. Without it the trace says
+        that nothing confirms its maps.
+
+        Parameters
+        ----------
+        queries, keys, values
+            One tensor `[batch, head, token, size]` or `[head, token, size]` for each layer, after rotary positions and
+            norms of queries and keys. Fewer heads of keys and values are shared by consecutive heads of queries.
+        tokens
+            The tokens of the queries: strings, a list of them for each row, or Tokens.
+        scale
+            What products of queries and keys are multiplied with: a number, or one for each layer.
+        visible
+            "all", "causal", or a boolean tensor `[batch, query, key]` for all layers, or one for each.
+        window
+            How many keys a query sees at most under a causal mask, its own included: a number, or a number or None for
+            each layer.
+        soft_cap
+            The cap of the scores (Gemma 2): a number, or a number or None for each layer.
+        sinks
+            A tensor `[head]` of scores of a key without a value (gpt-oss), or None, for each layer.
+        bias
+            A tensor `[batch, head, query, key]`, with 1 in place of batch or head where they share it, that is added to
+            the scores (T5, ALiBi), or None, for each layer.
+        context
+            What the heads wrote, before the output projection: one tensor `[batch, head, query, value]` for each layer.
+            A·V may differ by 1e-4 of the largest number of a head, in half precision by 2e-2.
+        output
+            One tensor `[head, value, hidden]` for each layer: W_O.
+        key_tokens
+            The tokens attended to, where they are not `tokens`.
+
+        >>> import torch
+        >>> queries, keys, values = torch.ones(1, 4, 3, 8), torch.ones(1, 2, 3, 8), torch.ones(1, 2, 3, 8)
+        >>> Trace.from_qkv([queries], [keys], [values], ["a", "b", "c"], scale=8**-0.5, visible="causal")
+        Trace(self attention of 1 example, 1 layer × 4 heads, up to 3 tokens; holds attention, values; A·V not checked)
+        """
+        from headscope.core.trace.from_qkv import compute_trace
+
+        rules = {"scale": scale, "visible": visible, "window": window, "soft_cap": soft_cap, "sinks": sinks}
+        return compute_trace(
+            queries, keys, values, tokens, **rules, bias=bias, context=context, output=output, key_tokens=key_tokens
+        )
+
+    @classmethod
+    def from_transformer_lens(cls, model: Any, cache: Any, tokens: Any, *, visible: Any = None) -> "Trace":
+        """Read a cache of TransformerLens, of a HookedTransformer, a HookedEncoder or a TransformerBridge.
+
+        Patterns are taken as the model computed them, and compared with what its heads wrote (`hook_z`). Which keys
+        each query sees is read from the scores after the mask (`hook_attn_scores`). A cache without patterns gives
+        them from queries and keys, with the scale, the soft cap, the windows and the sinks of a HookedTransformer.
+
+        Parameters
+        ----------
+        model
+            The model that filled the cache.
+        cache
+            What `model.run_with_cache` returns, of all layers or some; all of them must be on one device.
+        tokens
+            The ids that the model read, or strings: a list of them for each row, without padding.
+        visible
+            "all", "causal", or a boolean tensor `[batch, query, key]` for all layers, or one for each. Needed only
+            where the cache holds no scores, and the config does not say it.
+
+        >>> trace = hs.Trace.from_transformer_lens(hooked, hooked.run_with_cache(ids)[1], ids)  # doctest: +SKIP
+        """
+        from headscope.core.trace.from_transformer_lens import read_cache
+
+        return read_cache(model, cache, tokens, visible=visible)
+
+    @classmethod
+    def from_nnsight(cls, calls: Any, tokens: Any, *, output: Any = None, key_tokens: Any = None) -> "Trace":
+        """Read calls of the attention functions of transformers, as nnsight saves them.
+
+        A call says all that attention is computed from: queries, keys and values after rotary positions, mask, scale,
+        soft cap, window and sinks, and what the heads wrote, with which A·V is compared.
+
+        Parameters
+        ----------
+        calls
+            For each layer `(inputs, output)` of the line of its source that calls `attention_interface`.
+        tokens
+            The tokens that the model read, as strings: a list of them for each row, without padding.
+        output
+            One tensor `[head, value, hidden]` for each layer: W_O.
+        key_tokens
+            The tokens attended to, where they are not `tokens`.
+
+        >>> with model.trace(text):  # doctest: +SKIP
+        ...     lines = [layer.self_attn.source.attention_interface_1 for layer in model.model.layers]
+        ...     calls = nnsight.save([(line.inputs, line.output) for line in lines])
+        >>> trace = hs.Trace.from_nnsight(calls, tokens)  # doctest: +SKIP
+        """
+        from headscope.core.trace.from_nnsight import read_calls
+
+        return read_calls(calls, tokens, output=output, key_tokens=key_tokens)
 
 
 def select_labels(labels: Sequence[int], wanted: Any, what: str) -> tuple[int, ...]:

@@ -13,11 +13,11 @@ import re
 import sys
 import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from contextvars import ContextVar, copy_context
 from dataclasses import dataclass, replace
 from functools import cache, partial, wraps
-from types import FrameType
+from types import FrameType, MethodType
 from typing import Any, Protocol, TypeVar, runtime_checkable
 from weakref import WeakSet
 
@@ -27,7 +27,8 @@ from torch import Tensor
 
 from headscope.core.errors import CaptureError
 from headscope.engine.model import name_modules
-from headscope.engine.pruning.kept_heads import find_kept_heads
+from headscope.engine.pruning.kept_heads import KeptHeads, find_kept_heads
+from headscope.engine.recording.blocks import RowMask, attend_in_blocks
 from headscope.engine.recording.follow import Follower, count_heads, is_followed, pause_following
 from headscope.engine.recording.follow_tokens import TokenFollower
 from headscope.engine.recording.layout import read_arguments
@@ -61,6 +62,9 @@ class _Replaced:
     users: int = 1  # captures and edits that need it replaced
 
 
+OWN_NAME = "headscope"
+"""The name under which older code finds eager attention."""
+
 Value = TypeVar("Value")
 _recorders: ContextVar[tuple[Recorder, ...]] = ContextVar("headscope_recorders", default=())
 _editors: ContextVar[tuple[Editor, ...]] = ContextVar("headscope_editors", default=())
@@ -75,15 +79,49 @@ _ungrouped: WeakSet[Any] = WeakSet()  # blocks that were seen to attend among th
 @contextmanager
 def record_interface(recorder: Recorder) -> Iterator[None]:
     """Record the attention calls of the recorder's modules made in this context, with the model in evaluation mode."""
-    with _activate(_recorders, recorder), _replace_implementation(recorder, recorder.names, evaluate=True):
+    masks = _describe_masks() if recorder.blocks is not None and not recorder.blocks.whole_masks else nullcontext()
+    with _activate(_recorders, recorder), _replace_implementation(recorder, recorder.names, evaluate=True), masks:
         yield
 
 
 @contextmanager
-def edit_interface(network: Any, editor: Editor) -> Iterator[None]:
-    """Edit every attention call of `network` made in this context, after the editors that are already active."""
+def _describe_masks() -> Iterator[None]:
+    """Let transformers describe eager masks in our contexts in place of building them."""
+    from transformers.masking_utils import AttentionMaskInterface
+
+    owner = next(base for base in AttentionMaskInterface.__mro__ if "__getitem__" in vars(base))
+    stack = ExitStack()
+    try:
+        with _lock:
+            stack.enter_context(_replace(owner, "__getitem__", _wrap_mask_lookup))
+        yield
+    finally:
+        with _lock:
+            stack.close()
+
+
+def _wrap_mask_lookup(original: Any) -> Any:
+    """Return the method that looks up functions by the name of an implementation, with ours for eager masks."""
+    from transformers.masking_utils import AttentionMaskInterface
+
+    def find(interface: Any, name: str) -> Any:
+        function, recorder = original(interface, name), find_recorder()
+        if not isinstance(interface, AttentionMaskInterface) or recorder is None or name not in ("eager", OWN_NAME):
+            return function
+        describes = recorder.blocks is not None and not recorder.blocks.whole_masks
+        return partial(RowMask.describe, function) if describes else function
+
+    return find
+
+
+@contextmanager
+def edit_interface(network: Any, editor: Editor, *, evaluate: bool = False) -> Iterator[None]:
+    """Edit every attention call of `network` made in this context, after the editors that are already active.
+
+    With `evaluate` the network is in evaluation mode, as in a capture.
+    """
     modules = name_modules(network)
-    with _activate(_editors, editor), _replace_implementation(editor, modules, evaluate=False):
+    with _activate(_editors, editor), _replace_implementation(editor, modules, evaluate=evaluate):
         yield
 
 
@@ -108,14 +146,14 @@ def _find_active(variable: ContextVar[tuple[Value, ...]]) -> tuple[Value, ...]:
     return tuple(value for value in variable.get() if id(value) in _active)
 
 
-def _find_recorder() -> Recorder | None:
+def find_recorder() -> Recorder | None:
     """Return the recorder of this context; of several, the last that began."""
     return next(reversed(_find_active(_recorders)), None)
 
 
 def is_recording(recorder: Recorder) -> bool:
     """Return True if this context, which another thread does not share, records to `recorder`."""
-    return recorder is _find_recorder()
+    return recorder is find_recorder()
 
 
 def find_editors(module: Any) -> list[Editor]:
@@ -242,6 +280,9 @@ def _replace_implementation(user: Any, modules: Collection[Any], *, evaluate: bo
             module_classes: set[Any] = set(map(type, modules))
             for owner in {_find_forward_owner(kind) for kind in module_classes if is_followed(kind)}:
                 stack.enter_context(_replace(owner, "forward", _wrap_forward))
+            for module in modules:  # accelerate keeps the forward that a module had before its hooks
+                if "_old_forward" in vars(module) and is_followed(module.__class__):
+                    stack.enter_context(_replace(module, "_old_forward", partial(_rebind, module)))
             for config in configs:  # a copy that the model makes of its config keeps the mark of the original
                 stack.enter_context(_replace(config, "_attn_implementation_internal", partial(_mark, config)))
             replaced = {owner for owner, _ in list(_replaced)}
@@ -385,10 +426,9 @@ def _register() -> str:
     from transformers import AttentionInterface, AttentionMaskInterface
     from transformers.masking_utils import eager_mask
 
-    name = "headscope"
-    AttentionInterface.register(name, _attend_eagerly)
-    AttentionMaskInterface.register(name, eager_mask)
-    return name
+    AttentionInterface.register(OWN_NAME, _attend_eagerly)
+    AttentionMaskInterface.register(OWN_NAME, eager_mask)
+    return OWN_NAME
 
 
 def _attend_eagerly(module: Any, *args: Any, **options: Any) -> tuple[Tensor, Tensor | None]:
@@ -401,7 +441,7 @@ def _attend(
     query: Tensor,
     key: Tensor,
     value: Tensor,
-    attention_mask: Tensor | None = None,
+    attention_mask: Any = None,
     **options: Any,
 ) -> tuple[Tensor, Tensor | None]:
     """Compute attention with the eager function, record it and edit it.
@@ -409,6 +449,12 @@ def _attend(
     The arguments have the names that transformers gives them: some models pass them by name.
     """
     recorder, editors = _find_users(module)
+    if recorder is not None and recorder.blocks is not None and not editors:
+        finish = partial(_finish_block, module, recorder.names[module], options.get("s_aux") is not None)
+        arguments = (finish, (query, key, value), attention_mask, options)
+        return attend_in_blocks(partial(eager, module), recorder, *arguments), None
+    if isinstance(attention_mask, RowMask):  # of a network other than the one whose queries come in blocks
+        attention_mask = attention_mask.whole()
     if recorder is None and not editors:
         result: tuple[Tensor, Tensor | None] = eager(module, query, key, value, attention_mask, **options)
         return result
@@ -437,6 +483,16 @@ def _attend(
     return (context.transpose(1, 2).contiguous() if changed else output), weights
 
 
+def _finish_block(
+    module: Any, name: str, has_sink: bool, weights: Tensor, values: Tensor, context: Tensor, mask: Tensor | None
+) -> AttentionCall:
+    """Return what a module computed for a block of queries, with all heads that it had before some were pruned."""
+    attention = _give_to_sink(weights, values, context) if has_sink and weights.shape[2] else weights
+    call = AttentionCall(name, attention, values, context, mask)
+    kept_heads: KeptHeads | None = find_kept_heads(module)
+    return call if kept_heads is None else restore_heads(call, kept_heads, keeps_graph=False)
+
+
 def _give_to_sink(
     weights: Float[Tensor, "batch head query key"],
     values: Float[Tensor, "batch _ key value"],
@@ -456,7 +512,7 @@ def _give_to_sink(
 
 def _find_users(module: Any) -> tuple[Recorder | None, list[Editor]]:
     """Return the recorder of this context, if the module is of its network, and the editors of the module."""
-    recorder = _find_recorder()
+    recorder = find_recorder()
     return recorder if recorder is not None and module in recorder.names else None, find_editors(module)
 
 
@@ -489,6 +545,11 @@ def _find_line(module: Any) -> int:
             return frame.f_lineno
         frame = frame.f_back
     return 0
+
+
+def _rebind(module: Any, method: Any) -> Any:
+    """Return a bound forward that is followed in our contexts, from one that was bound before."""
+    return MethodType(_wrap_forward(getattr(method, "__func__", type(module).forward)), module)
 
 
 def _find_forward_owner(module_class: type) -> type:

@@ -1,7 +1,7 @@
 """Build a trace from recorded attention calls."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from typing import Any
 
 import torch
@@ -11,11 +11,19 @@ from torch import Tensor
 from headscope.core.errors import CaptureError
 from headscope.core.target import PredictionTarget
 from headscope.core.trace import Trace, Visible, at_least_float32, select_labels
+from headscope.core.trace.residual import DirectPath, Residual
 from headscope.core.transfer import copy_to_device
 from headscope.effective.visibility import all_visible
 from headscope.engine.batch import Inputs
 from headscope.engine.fingerprint import CapturedModel
 from headscope.engine.model import Model
+from headscope.engine.offloaded import is_spread
+from headscope.engine.recording.around_heads import (
+    NotFoundError,
+    find_direct_path,
+    find_layers,
+    make_residual,
+)
 from headscope.engine.recording.output_projection import describe_lack, has_projection, output_slices
 from headscope.engine.recording.recorder import AttentionCall, Recorder, find_module
 from headscope.engine.recording.sites import find_sites
@@ -31,6 +39,7 @@ class Request:
     keep: frozenset[str]
     optional: frozenset[str] = frozenset()  # of these, what is left out where the model does not have it
     target: PredictionTarget | None = None  # whose gradient is computed
+    gather: torch.device | None = None  # where the tensors of the trace shall lie
 
 
 def make_trace(model: Model, inputs: Inputs, request: Request, recorder: Recorder) -> Trace:
@@ -41,12 +50,13 @@ def make_trace(model: Model, inputs: Inputs, request: Request, recorder: Recorde
     """
     places = number_calls(model, recorder.calls)
     layers = select_labels(list(places), request.layers, "layer")
-    check_device([recorder.calls[places[label]] for label in layers])
+    recorded = tuple(recorder.calls)  # where they were computed
+    gather_layers(recorder, [places[label] for label in layers], request.gather, model.device)
     groups: dict[Any, dict[int, int]] = {}
     for label in layers:
         call = recorder.calls[places[label]]
         groups.setdefault((tuple(call.attention.shape), call.layout and call.layout.key), {})[label] = places[label]
-    first, *others = (_trace_layers(model, inputs, request, recorder, group) for group in groups.values())
+    first, *others = (_trace_layers(model, inputs, request, recorder, recorded, group) for group in groups.values())
     return replace(first, other_layers=tuple(others)) if others else first
 
 
@@ -67,7 +77,12 @@ def number_calls(model: Model, calls: Sequence[AttentionCall]) -> dict[int, int]
 
 
 def _trace_layers(
-    model: Model, inputs: Inputs, request: Request, recorder: Recorder, places: Mapping[int, int]
+    model: Model,
+    inputs: Inputs,
+    request: Request,
+    recorder: Recorder,
+    recorded: Sequence[AttentionCall],
+    places: Mapping[int, int],
 ) -> Trace:
     """Return the trace of layers whose maps have one shape and hold the same tokens."""
     layers, calls = tuple(places), [recorder.calls[place] for place in places.values()]
@@ -83,11 +98,16 @@ def _trace_layers(
     )
     has_values, has_gradient = "values" in request.keep, bool(recorder.gradients)
     output, keep, absent = None, request.keep, dict[str, str]()
+    around = _find_around(model, request, recorder, recorded, places, heads, queries.real)
+    if any(recorded[place] is not recorder.calls[place] for place in places.values()):
+        around = _move(around, calls[0].attention.device)
+    keep, absent = keep.difference(around.absent), dict(around.absent)
     lacking = [call.name for call in calls if not has_projection(model, call.name)] if request.optional else []
     if lacking:
-        keep, absent = keep - request.optional, {"output": describe_lack(lacking[0])}
+        keep, absent = keep - request.optional, absent | {"output": describe_lack(lacking[0])}
     if "output" in keep:
-        output = [output_slices(model, call.name, heads, head_count) for call in calls]
+        slices = (output_slices(model, call.name, heads, head_count) for call in calls)
+        output = [part.to(call.attention.device) for part, call in zip(slices, calls, strict=True)]
     return Trace(
         site=request.site,
         layers=layers,
@@ -103,6 +123,8 @@ def _trace_layers(
         gradient=_select_gradient([recorder.gradients[place] for place in places.values()], heads, visible)
         if has_gradient
         else None,
+        residual=around.residual,
+        readout=around.readout,
         model_output=recorder.model_output if "model_output" in request.keep else None,
         held=keep | ({"gradient"} if has_gradient else frozenset()),
         sites=tuple(recorder.sites),
@@ -117,14 +139,84 @@ def _trace_layers(
     )
 
 
-def check_device(calls: Sequence[AttentionCall]) -> None:
-    """Raise CaptureError if layers are on several devices: nothing could be computed over all of them."""
-    devices = sorted({str(call.attention.device) for call in calls})
-    if len(devices) > 1:
-        raise CaptureError(
-            f"The layers of this model are spread over {', '.join(devices)}, and a trace lies on one device. Load it "
-            "on one, or capture those of each device by themselves: layers=[…]."
-        )
+def gather_layers(
+    recorder: Recorder, places: Sequence[int], wanted: torch.device | None, default: torch.device
+) -> None:
+    """Move the calls at these places to one device: that which is wanted, or the default if they lie on several."""
+    devices = {recorder.calls[place].attention.device for place in places}
+    device = wanted or (default if len(devices) > 1 else None)
+    if device is None:
+        return
+    masks: list[Tensor] = []  # layers often share one mask, of which accelerate makes a copy for each device
+    for place in places:
+        call = recorder.calls[place]
+        mask = None if call.mask is None else call.mask.to(device)
+        if mask is not None:
+            mask = next((known for known in masks if torch.equal(known, mask)), mask)
+            masks.append(mask)
+        attention, values, context = (tensor.to(device) for tensor in (call.attention, call.values, call.context))
+        recorder.calls[place] = replace(call, attention=attention, values=values, context=context, mask=mask)
+        if recorder.gradients:
+            recorder.gradients[place] = recorder.gradients[place].to(device)
+
+
+def _move(value: Any, device: torch.device) -> Any:
+    """Return tensors, and what dataclasses, lists and mappings hold of them, on a device."""
+    if isinstance(value, Tensor):
+        return value.to(device)
+    if is_dataclass(value) and not isinstance(value, type):
+        return replace(value, **{entry.name: _move(getattr(value, entry.name), device) for entry in fields(value)})
+    if isinstance(value, Mapping):
+        return {name: _move(entry, device) for name, entry in value.items()}
+    return [_move(entry, device) for entry in value] if isinstance(value, list | tuple) else value
+
+
+NOT_FOLLOWED = (
+    "The residual stream is not followed where accelerate spreads a model over devices or offloads its weights. Load "
+    "it on one device."
+)
+
+
+@dataclass(frozen=True)
+class _Around:
+    """What is around the heads, or why it is not known."""
+
+    residual: Sequence[Residual] | None = None
+    readout: DirectPath | None = None
+    absent: Mapping[str, str] = field(default_factory=dict)
+
+
+def _find_around(
+    model: Model,
+    request: Request,
+    recorder: Recorder,
+    recorded: Sequence[AttentionCall],
+    places: Mapping[int, int],
+    heads: Sequence[int],
+    real: Tensor,
+) -> _Around:
+    """Return what is around the heads of the wanted layers."""
+    wanted = sorted(request.keep & {"residual", "readout"})
+    if wanted and is_spread(model.network):
+        return _Around(absent=dict.fromkeys(wanted, NOT_FOLLOWED))
+    if not wanted or recorder.stream is None:
+        return _Around()
+    if len(heads) < recorded[0].attention.shape[1]:
+        return _Around(absent=dict.fromkeys(wanted, "It is known for all heads of a layer together: leave out heads=."))
+    found: dict[str, Any] = {}
+    absent: dict[str, str] = {}
+    stream, calls = recorder.stream, dict(enumerate(recorded))
+    for name in wanted:
+        try:
+            if name == "residual":
+                layers = find_layers(model, stream, {place: calls[place] for place in places.values()}, real)
+                last = len(calls) - 1
+                found[name] = [make_residual(stream, part, real, last=part.write.place == last) for part in layers]
+            else:
+                found[name] = find_direct_path(stream, find_layers(model, stream, calls, real), [*places.values()])
+        except NotFoundError as error:
+            absent[name] = str(error)
+    return _Around(**found, absent=absent)
 
 
 def _select_and_mask(
@@ -167,14 +259,14 @@ def _select_and_mask(
             layer.masked_fill_(rows, 0)
         if checks_padding:
             for call, layer in zip(calls, attention, strict=True):
-                _check_padding_is_hidden(call.name, layer, keys)
+                check_padding_is_hidden(call.name, layer, keys)
         context = _fill_zeros(context, blind)
         values = values if keep_pads else _fill_zeros(values, [~keys[:, None, :, None]] * len(values))
     tensors = zip(calls, attention, values, context, strict=True)
     return [replace(call, attention=a, values=v, context=c, mask=None) for call, a, v, c in tensors], visible
 
 
-def _check_padding_is_hidden(
+def check_padding_is_hidden(
     name: str, attention: Float[Tensor, "batch head query key"], keys: Bool[Tensor, "batch key"]
 ) -> None:
     """Raise CaptureError if tokens attend to padding: what their heads wrote would depend on the batch."""

@@ -17,6 +17,7 @@ from torch import Tensor, nn
 
 from headscope.core.errors import CaptureError
 from headscope.engine.model import Model
+from headscope.engine.offloaded import read_weight
 from headscope.engine.pruning.cut_layers import expand_matrix
 from headscope.engine.pruning.kept_heads import find_kept_heads
 from headscope.engine.recording.recorder import Recorder, find_module
@@ -80,11 +81,22 @@ def has_projection(model: Model, module: str) -> bool:
     return model.family.projection is not None or _found.get(model.network, {}).get(module) is not None
 
 
+def known_projections(model: Model) -> list[str]:
+    """Return the attention modules that have run and whose output projections are known."""
+    return [module for module in _found.get(model.network, {}) if has_projection(model, module)]
+
+
+def output_bias(model: Model, module: str) -> Float[Tensor, " hidden"] | None:
+    """Return the bias of an output projection; None if it has none, or is a bare parameter (XLNet)."""
+    bias = getattr(find_projection(model, module), "bias", None)
+    return bias.detach() if isinstance(bias, Tensor) else None
+
+
 def output_slices(
     model: Model, module: str, heads: Sequence[int], head_count: int
 ) -> Float[Tensor, "head value hidden"]:
     """Return W_O sliced by heads: each head's context times its slice, summed over heads, is the attention output."""
-    layer = find_projection(model, module)
+    layer = _load_parameter(model, find_projection(model, module))
     parameter = getattr(layer, "weight", layer)
     plain = type(parameter) in (Tensor, torch.nn.Parameter)
     if not plain or not parameter.is_floating_point() or parameter.element_size() < 2:  # int8, packed, fp8
@@ -99,6 +111,15 @@ def output_slices(
         matrix = expand_matrix(layer, _input_by_output(layer, weight))
         slices = _split_heads(matrix, head_count, model, module)
     return slices if list(heads) == list(range(head_count)) else slices[torch.tensor(heads, device=slices.device)]
+
+
+def _load_parameter(model: Model, layer: Any) -> Any:
+    """Return a projection; a bare parameter that is offloaded with its values."""
+    if not isinstance(layer, Tensor) or not layer.is_meta:
+        return layer
+    parents = (part for part in model.network.modules() if any(own is layer for own in part._parameters.values()))
+    parent = next(parents)
+    return read_weight(parent, next(name for name, own in parent._parameters.items() if own is layer))
 
 
 def _split_heads(

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from jaxtyping import Bool, Float
@@ -14,6 +14,9 @@ from headscope.core.errors import CaptureError, InputError
 from headscope.engine.model import Model
 from headscope.engine.pruning.kept_heads import KeptHeads
 from headscope.engine.recording.layout import Arguments, Layout, expand_regions, join_layouts
+
+if TYPE_CHECKING:
+    from headscope.engine.recording.blocks import Blocks
 
 
 @dataclass(frozen=True)
@@ -96,11 +99,13 @@ class Recorder:
     marks_forwards: bool = False  # whether hooks reset `running` when a module is called
     keeps_graph: bool = False  # whether a gradient will be asked for
     reads_pictures: bool = False
+    blocks: "Blocks | None" = None  # where queries are seen some at a time, and `calls` stays empty
     calls: list[AttentionCall] = field(default_factory=list)
     graph: list[Tensor] = field(default_factory=list)  # the attention of `calls`, as the model goes on with it
     gradients: list[Tensor] = field(default_factory=list)  # of a target, with respect to `graph`
     modules: Counter[str] = field(default_factory=Counter)  # number of calls of each module
     followed: Counter[str] = field(default_factory=Counter)  # of those, calls without the attention interface
+    stream: Any = None  # the Stream that was followed in the same pass
     model_output: Any = None  # what the network's forward returned
     running: str = ""  # the module that computed attention last, until it is called again
     lines: list[int] = field(default_factory=list)  # where it did in this call
@@ -141,16 +146,7 @@ class Recorder:
             return
         if repeats:
             raise several_maps(call.name, reads_pictures=self.reads_pictures)
-        attention, context = _detach(call.attention), _detach(call.context)
-        if call.missing:  # zeros would count as attention in every mean, NaN is left out
-            attention, context = (
-                tensor.index_fill(1, torch.tensor(call.missing, device=tensor.device), torch.nan)
-                for tensor in (attention, context)
-            )
-        values = _detach(repeat_value_heads(call.values, attention.shape[1]))
-        group = attention.shape[1] // call.values.shape[1]
-        recorded = replace(call, attention=attention, values=values, context=context, group=group)
-        self.calls.append(self._add_layout(recorded))
+        self.calls.append(self._add_layout(_prepare_call(call)))
         if self.keeps_graph:
             self.graph.append(find_base(call.attention))
         if self.on_call is not None:
@@ -159,6 +155,35 @@ class Recorder:
                 self.on_call(self)
             finally:
                 self.paused = False
+
+    def begin_blocks(self, call: AttentionCall, queries: int) -> bool:
+        """Count a call whose queries come in blocks, here without any; return whether the blocks are wanted."""
+        if self.paused:
+            return False
+        if self.arguments.layout is not None or len(self.arguments.lengths) > 1:
+            raise CaptureError(
+                f"{call.name} attends within windows or within sequences that lie end to end, which are no blocks of "
+                "queries. Capture all queries at once."
+            )
+        self.modules[call.name] += 1
+        wanted = self.find_site(call.name) == self.site
+        if wanted and self.blocks is not None:
+            self.blocks.begin(_prepare_call(call), queries)
+        return wanted
+
+    def record_block(self, call: AttentionCall, rows: slice) -> None:
+        """Hand on what a module computed for some of its queries; the values are those of the keys they see."""
+        assert self.blocks is not None
+        self.paused = True
+        try:
+            self.blocks.see(_mark_missing(call), rows)
+        finally:
+            self.paused = False
+
+    def finish_blocks(self, name: str, context: Float[Tensor, "batch head query value"]) -> None:
+        """Note the context of all queries of a call."""
+        if self.on_context is not None and not self.paused:
+            self.on_context(name, context)
 
     def _name(self, call: AttentionCall) -> tuple[AttentionCall, bool]:
         """Return a call with the name of its computation, and whether that was done before in the module's call.
@@ -204,6 +229,25 @@ class Recorder:
             return call
         seen = call.visible()
         return replace(call, mask=(visible if seen is None else visible & seen)[:, None])
+
+
+def _prepare_call(call: AttentionCall) -> AttentionCall:
+    """Return a call without a graph, with the values of each head, and with NaN for heads that were pruned."""
+    call = _mark_missing(call)
+    heads = call.attention.shape[1]
+    values = _detach(repeat_value_heads(call.values, heads))
+    return replace(call, values=values, group=heads // call.values.shape[1])
+
+
+def _mark_missing(call: AttentionCall) -> AttentionCall:
+    """Return a call without a graph, with NaN for heads that were pruned."""
+    attention, context = _detach(call.attention), _detach(call.context)
+    if call.missing:  # zeros would count as attention in every mean, NaN is left out
+        attention, context = (
+            tensor.index_fill(1, torch.tensor(call.missing, device=tensor.device), torch.nan)
+            for tensor in (attention, context)
+        )
+    return replace(call, attention=attention, context=context)
 
 
 def several_maps(name: str, *, reads_pictures: bool) -> CaptureError:

@@ -21,6 +21,7 @@ from torch.utils.weak import WeakIdKeyDictionary
 from headscope.core.errors import CaptureError, DataWarning
 from headscope.core.prose import join_words
 from headscope.engine.model import Model
+from headscope.engine.offloaded import list_devices
 from headscope.engine.recording.follow import PRODUCTS, RESHAPING, SCALING, WHOLE
 from headscope.engine.recording.interface import (
     find_configs,
@@ -128,15 +129,19 @@ def _warn_implementations_differ(model: Model, name: str, difference: float) -> 
 
 
 def _random_state(model: Model) -> list[Tensor]:
-    devices = [model.device] if model.device.type == "cuda" else []
-    return [torch.get_rng_state(), *map(torch.cuda.get_rng_state, devices)]
+    return [torch.get_rng_state(), *map(torch.cuda.get_rng_state, _list_gpus(model))]
+
+
+def _list_gpus(model: Model) -> list[torch.device]:
+    devices = dict.fromkeys((model.device, *list_devices(model.network)))
+    return [device for device in devices if device.type == "cuda"]
 
 
 class _restore_random_state:  # noqa: N801  # a context manager
     """Run a block with the random state of before the capture; afterwards the state is as it was."""
 
     def __init__(self, model: Model, state: list[Tensor]) -> None:
-        self.devices = [model.device] if len(state) > 1 else []
+        self.devices = _list_gpus(model)
         self.state = state
         self.fork = torch.random.fork_rng(devices=self.devices)
 
