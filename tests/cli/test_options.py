@@ -25,6 +25,7 @@ CALLED = {
     "score": (hs.load, hs.read, hs.score, hs.save),
     "ablate": (hs.load, hs.read, hs.ablate, hs.save),
     "head-importance": (hs.load, hs.read, hs.head_importance, hs.save),
+    "faithfulness": (hs.load, hs.read, hs.faithfulness),
     "pruning-curve": (hs.load, hs.read, hs.pruning_curve, hs.save),
     "prune": (hs.load, hs.prune, hs.save),
     "cues": (hs.read, hs.cues, hs.save),
@@ -39,11 +40,13 @@ OBJECTS = {"tokenizer", "processor", "ax", "canvas", "progress"}
 """What the shell cannot give: Python objects. Its progress goes to stderr."""
 
 ONLY_PYTHON = {
-    "show": {"keep", "layers", "heads", "example"},  # follow from the lens; --layer and --head select; one text
+    # follow from the lens; --layer and --head select; one text; where tensors are moved to; pages hold whole maps
+    "show": {"keep", "layers", "heads", "example", "gather", "rows"},
     "draw": {"example"},  # a saved result holds one
     "atlas": {"choices"},
     "measure": {"choices"},  # of tasks, which are not measured
     "importances": {"choices"},
+    "faithfulness": {"choices"},
     "prune": {"model"},  # an argument
     "cluster": {"behaviour"},  # a DataArray
     "add-negated": {"pair", "words"},  # a claim is part of the text
@@ -73,6 +76,9 @@ FROM_LIBRARY = {
     ("atlas", "statistics"),
     ("ablate", "sets"),
     ("pruning-curve", "by"),
+    ("faithfulness", "lenses"),
+    ("faithfulness", "judge"),
+    ("faithfulness", "shares"),
 }
 FROM_LIBRARY |= {(verb, option) for verb in ("cues", "balance") for option in ("ngrams", "patterns")}
 """Options that the shell leaves out where they are not given, so that the function's default holds."""

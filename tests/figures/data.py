@@ -192,6 +192,50 @@ def scored(metrics=("accuracy", "f1")) -> xr.Dataset:
     return xr.Dataset({**numbers, "majority": 0.5, "n": 200}, attrs={"headscope": json.dumps(facts)})
 
 
+OF_JUDGING = {"faithfulness", "faithfulness_curve"}
+"""Figures of what `hs.faithfulness` returns."""
+
+
+def judged(lenses=("raw", "effective"), *, tokens=False) -> xr.Dataset:
+    """Return a result like that of `hs.faithfulness`, by edges and pictures or by tokens."""
+    random, count = np.random.default_rng(0), len(lenses)
+    effects, layers, shares = ["output", "hidden", "score", "score_signed"], [0, 1, 2], np.linspace(0, 1, 6)
+    variables = {}
+
+    def add(name, dims, shape, **attrs):
+        value = random.uniform(0.2, 0.8, shape)
+        ends = {"": (dims, value, attrs), "_low": (dims, value - 0.1), "_high": (dims, value + 0.1)}
+        variables.update({f"{name}{end}": table for end, table in ends.items()})
+        variables[f"{name}_n"] = (dims, np.full(shape, 40))
+
+    def add_differences(name, dims, shape):
+        add(f"{name}_difference", dims, shape)
+        sure = random.uniform(0, 0.1, shape)
+        variables.update({f"{name}_difference_p": (dims, sure), f"{name}_difference_p_adjusted": (dims, 2 * sure)})
+
+    names = ("deletion_area", "sufficiency") if tokens else ("rank_correlation", "top_share", "mass_without_effect")
+    more = {} if tokens else {"effect": len(effects)}
+    for name in names:
+        label = {"long_name": name.replace("_", " ")}
+        add(name, ("lens", *more), (count, *more.values()), **label)
+        add_differences(name, ("lens", "other_lens", *more), (count, count, *more.values()))
+        if not tokens:
+            add(f"{name}_layer", ("lens", "effect", "layer"), (count, len(effects), len(layers)))
+    coords = {"lens": np.array(lenses, dtype=object), "other_lens": np.array(lenses, dtype=object)}
+    if tokens:
+        for name in ("deletion", "insertion"):
+            add(name, ("lens", "share"), (count, len(shares)), long_name=f"score after {name}")
+        coords["share"] = shares
+    else:
+        add("top_share_chance", ("effect",), (len(effects),))
+        add("edges_without_effect", ("effect",), (len(effects),))
+        variables |= {"edges": 960, "row_count": ("layer", [40, 40, 40]), "nan_edges": ("effect", [0, 0, 0, 2])}
+        coords |= {"effect": effects, "layer": layers}
+    facts = {"model": "tuned", "n": 40, "lenses": list(lenses), "heads": "each", "threshold": 1e-3}
+    data = xr.Dataset(variables, coords, {"headscope": json.dumps(facts)})
+    return data.assign(n=40, forwards=29.5)
+
+
 OF_STUDIES = {"tasks"}
 """Figures of what `hs.study` returns."""
 
@@ -230,6 +274,8 @@ def data_for(figure: str, tokens="the cat sat", *, causal=False) -> xr.Dataset:
         return probed(tokens.split(" "))
     if figure in OF_CUES:
         return cues(tokens.split(" "))
+    if figure in OF_JUDGING:
+        return judged(token_labels(tokens.split(" ")[:5]))
     if figure in OF_STUDIES:
         return studied(tokens.split(" "))
     if figure in OF_SCORES:

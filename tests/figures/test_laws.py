@@ -23,6 +23,7 @@ from tests.figures.data import (
     OF_ABLATIONS,
     OF_CLUSTERS,
     OF_CUES,
+    OF_JUDGING,
     OF_PATTERNS,
     OF_PROBES,
     OF_PRUNING,
@@ -188,6 +189,7 @@ def test_an_empty_axis_raises_an_error(name):
     sides |= {**OF_PATTERNS, **dict.fromkeys(OF_PRUNING, "pruned"), **dict.fromkeys(OF_ABLATIONS, "layer")}
     sides |= {**dict.fromkeys(OF_CLUSTERS, "head"), **dict.fromkeys(OF_CUES, "cue")}
     sides |= {**dict.fromkeys(OF_PROBES, "relation"), **dict.fromkeys(OF_STUDIES, "task")}
+    sides |= dict.fromkeys(OF_JUDGING, "lens")
     side = sides.get(name, "query")
     with pytest.raises(InputError, match=f"There is nothing to draw: the data has no {side}"):
         draw(data_for(name).isel({side: []}), name)

@@ -19,6 +19,7 @@ from tests.figures.data import (
     OF_ABLATIONS,
     OF_CLUSTERS,
     OF_CUES,
+    OF_JUDGING,
     OF_PROBES,
     OF_PRUNING,
     OF_SCORES,
@@ -32,6 +33,7 @@ from tests.figures.data import (
     evaluated,
     importances,
     intervals,
+    judged,
     measured,
     probed,
     pruning,
@@ -85,6 +87,8 @@ def make_data(name: str, tokens: int):
         return cues([f"{WORDS[index % len(WORDS)]} {index}" for index in range(tokens)])
     if name in OF_SCORES:
         return scored(("accuracy", "f1", "matthews correlation", "log_likelihood"))
+    if name in OF_JUDGING:
+        return judged(("raw", "effective", "norm", "gradient:times_attention=true", "rollout"))
     if name in OF_STUDIES:
         return studied(("RTE", "MRPC", "QNLI", "SST-2", "STS-B"), lenses=("raw", "effective", "padded", "paper"))
     if name == "words":

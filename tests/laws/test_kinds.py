@@ -30,6 +30,7 @@ MAKE = {
     "comparison": lambda: compare(results.measured(), results.measured(seed=1), variable="entropy"),
     "cues": results.cues,
     "evaluation": results.evaluated,
+    "faithfulness": results.judged,
     "head_importance": make_head_importance,
     "identifiability": results.intervals,
     "importances": results.importances,

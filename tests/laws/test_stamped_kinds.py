@@ -41,6 +41,7 @@ CALLS = {
     "cluster": lambda _: hs.cluster(head_distances(), permutations=9),
     "compare": lambda _: hs.compare(measured(), measured(seed=1), variable="entropy"),
     "cues": lambda _: hs.cues(choosing(6), min_count=1),
+    "faithfulness": lambda _: hs.faithfulness(tiny("bert"), TEXTS, lenses=["raw"], rows=1, **QUIET),
     "head_importance": lambda _: hs.head_importance(classifier(), labeled(4), **QUIET),
     "identifiability": lambda _: hs.identifiability(hs.capture(tiny("bert"), TEXTS[0]), 0, 0, 1),
     "measure": lambda _: hs.measure(tiny("bert"), TEXTS, statistics=["entropy"], **QUIET),

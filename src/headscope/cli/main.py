@@ -20,7 +20,7 @@ from headscope.version import __version__
 PANELS = {
     "Look": ("show", "studio", "atlas", "importances", "draw", "report"),
     "Measure": ("measure", "merge", "compare", "cluster"),
-    "Intervene": ("ablate", "head_importance", "pruning_curve", "prune"),
+    "Intervene": ("ablate", "head_importance", "pruning_curve", "prune", "faithfulness"),
     "Probe": ("probe",),
     "Train and score": ("finetune", "score"),
     "Audit a dataset": ("cues", "balance", "add_negated"),

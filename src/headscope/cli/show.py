@@ -87,7 +87,7 @@ def _check_output(figure: str | None, out: list[Path], force: bool) -> None:
 
 def _check_target(lens: str, target: str | None) -> None:
     """Raise an error for a lens of gradients without a target, or a target that no lens uses."""
-    if ("gradient" in lenses.make(lens).needs) == (target is not None):
+    if lenses.make(lens).needs_target == (target is not None):
         return
     if target is None:
         raise InputError(f"The lens '{lens}' needs the gradient of a prediction. Say which: target='predicted'.")

@@ -1,10 +1,11 @@
 """Measure statistics of every head over a dataset."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import nullcontext
 from dataclasses import fields, replace
 from pathlib import Path
+from typing import Any
 
 import xarray as xr
 
@@ -16,6 +17,7 @@ from headscope.measuring.job import MeasureJob, prepare_job
 from headscope.measuring.merge import to_dataset
 from headscope.measuring.observe import States
 from headscope.measuring.options import MeasuredInputs, MeasureOptions
+from headscope.measuring.plan import BatchPlan
 from headscope.measuring.settings import make_measure_settings
 from headscope.results.atomic import REPLACE, check_name
 from headscope.results.lock import lock_output
@@ -110,16 +112,48 @@ def run_job(
 
     With `reduce`, what is left of each batch is added, and no table of the examples is kept.
     """
-    total = len(job.plan.batches)
+    statistics = job.observer.settings.statistics
+    now = run_batches(
+        job.plan,
+        job.facts,
+        engine if reduce is None else lambda start: map(reduce, engine(start)),
+        path,
+        quiet=quiet,
+        resume=resume,
+        overwrite=overwrite,
+        check=lambda states: to_dataset(states, job.facts, statistics),  # raises what the end would raise
+    )
+    now = now if reduce else replace(now, examples=job.tabulate())
+    if path is not None:
+        write_checkpoint(now, path)
+    return now
+
+
+def run_batches(
+    plan: BatchPlan,
+    facts: Mapping[str, Any],
+    engine: Engine,
+    path: Path | None,
+    *,
+    quiet: bool,
+    resume: bool = False,
+    overwrite: bool = False,
+    check: Callable[[States], object] = lambda _: None,
+) -> Checkpoint:
+    """Add the states of all batches in the order of the plan, and write checkpoints, but not the complete one.
+
+    `check` is called with the states of the first batch.
+    """
+    total = len(plan.batches)
     mode = {"resume": resume, "overwrite": overwrite}
-    now = Checkpoint(job.facts, 0, total) if path is None else open_checkpoint(path, job.facts, total, **mode)
-    sizes = [len(batch) for batch in job.plan.batches]
+    now = Checkpoint(facts, 0, total) if path is None else open_checkpoint(path, facts, total, **mode)
+    sizes = [len(batch) for batch in plan.batches]
     written, interval = time.monotonic(), MIN_INTERVAL
     try:
         with show_progress(sum(sizes), done=sum(sizes[: now.done]), quiet=quiet) as advance:
-            for states in engine(now.done) if reduce is None else map(reduce, engine(now.done)):
+            for states in engine(now.done):
                 if not now.done:
-                    to_dataset(states, job.facts, job.observer.settings.statistics)  # raises what the end would raise
+                    check(states)
                 now = Checkpoint(now.facts, now.done + 1, total, add_states(now.states, states))
                 advance(sizes[now.done - 1])
                 if path is not None and not now.complete and time.monotonic() - written >= interval:
@@ -130,9 +164,9 @@ def run_job(
     except (MemoryError, RuntimeError) as error:
         if not is_out_of_memory(error):
             raise
-        batch = job.plan.batches[now.done]
+        batch = plan.batches[now.done]
         raise HeadscopeError(
-            f"There is not enough memory for a batch of {len(batch)} examples of up to {job.plan.lengths[batch[0]]} "
+            f"There is not enough memory for a batch of {len(batch)} examples of up to {plan.lengths[batch[0]]} "
             "tokens. Give a smaller batch_size, or truncate texts with max_length."
         ) from error
     except KeyboardInterrupt:
@@ -143,9 +177,6 @@ def run_job(
             f"Stopped after {sum(sizes[: now.done]):,} of {sum(sizes):,} examples. They are saved in {path}: resume "
             "with resume=True, in the shell --resume."
         ) from None
-    now = now if reduce else replace(now, examples=job.tabulate())
-    if path is not None:
-        write_checkpoint(now, path)
     return now
 
 
