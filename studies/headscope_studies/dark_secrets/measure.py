@@ -46,7 +46,6 @@ def measure_numbers(run: TaskRun, classifier: str) -> xr.Dataset:
     about = run.describe(metric=str(starts.attrs["metric"]))
     parts = [shares, summary.summarise_similarity(rows), starts, disabled, about]
     numbers = xr.merge([part.drop_attrs() for part in parts], compat="no_conflicts", join="outer")
-    numbers = numbers.drop_dims(["other_lens", "other_pattern"], errors="ignore")
     return numbers.assign(n=len(run.examples)).expand_dims(task=[run.task.name])
 
 

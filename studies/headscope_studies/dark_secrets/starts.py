@@ -75,7 +75,7 @@ def attach_head(run: TaskRun) -> Model:
 def _compare(name: str, scored: Mapping[str, xr.Dataset], main: str, before: str, after: str) -> dict[str, Any]:
     """Return the difference of two scores, paired by example; NaN where one of them is not known."""
     ends = [np.asarray(np.nan)] * 3
-    if after in scored and (before in scored or "majority" in scored[after]):
+    if after in scored and (before in scored or (before == MAJORITY and "majority" in scored[after])):
         label, second = (scored[after][name].values.astype(float) for name in ("label", "prediction"))
         constant = np.full_like(label, find_majority(label)[0]) if before == MAJORITY else None
         first = scored[before]["prediction"].values.astype(float) if constant is None else constant

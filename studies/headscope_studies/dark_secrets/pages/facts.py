@@ -20,6 +20,7 @@ from headscope_studies.dark_secrets import report
 from headscope_studies.dark_secrets.claims import CLAIMS, judge_models, name_related
 from headscope_studies.dark_secrets.disabled import count_raw, count_significant
 from headscope_studies.dark_secrets.semantic import SAME
+from headscope_studies.dark_secrets.starts import MAJORITY, RANDOM, TUNED
 
 RESULTS = Path(__file__).parents[1] / "results"
 
@@ -58,15 +59,19 @@ class DarkFacts(StudyFacts):
         return [(label, task, data.sel(task=task)) for label, data in self.models.items() for task in list_tasks(data)]
 
     @cached_property
-    def names(self) -> dict[str, str]:
-        """The name of every model by its label; tasks with fewer seeds have a label of their own."""
-        return {label: label.removesuffix(f"-{count}-seeds") for label, count in self.seeds.items()}
+    def shared(self) -> list[str]:
+        """The tasks that every model was tuned on, which averages are over."""
+        tasks: dict[str, dict[str, None]] = {}
+        for label, task, _ in self.by_task:
+            tasks.setdefault(self.names[label], {})[task] = None
+        return [task for task in next(iter(tasks.values())) if all(task in known for known in tasks.values())]
 
     def average(self, shares: Callable[[xr.Dataset], xr.DataArray]) -> dict[str, float]:
-        """Return by model the mean over its tuned models, of all tasks and seeds that have the share, in percent."""
+        """Return by model the mean over its tuned models, of shared tasks and seeds that have the share, in percent."""
         tuned: dict[str, list[float]] = {}
         for label, data in self.measured.items():
-            tuned.setdefault(self.names[label], []).extend(np.ravel(shares(data).values).tolist())
+            part = data.sel(task=[task for task in list_tasks(data) if task in self.shared])
+            tuned.setdefault(self.names[label], []).extend(np.ravel(shares(part).values).tolist())
         return {name: 100 * float(np.nanmean(values)) for name, values in tuned.items()}
 
 
@@ -102,33 +107,39 @@ def find_unlearned(facts: DarkFacts) -> list[dict[str, Any]]:
     return rows
 
 
-def list_special(facts: DarkFacts) -> list[float]:
-    """Return the share of heads that attend simply to [CLS] and [SEP] in every tuned model that has it, in percent."""
-    shares = np.concatenate([np.ravel(data["special_share"].values) for data in facts.measured.values()])
-    return [100 * float(share) for share in shares[np.isfinite(shares)]]
+def list_special(facts: DarkFacts) -> dict[str, dict[str, float]]:
+    """Return by model and task the share of heads that attend simply to [CLS] and [SEP], mean of seeds, in percent."""
+    shares: dict[str, dict[str, float]] = {}
+    for label, task, data in facts.by_task:
+        if np.isfinite(share := float(data["special_share"])):
+            shares.setdefault(facts.names[label], {})[task] = 100 * share
+    return shares
 
 
-def average_not_lower(facts: DarkFacts) -> dict[str, float]:
-    """Return by model the share of heads without which the score is not lower, in percent.
-
-    The share is that of each tuned model; then these are averaged over tasks and seeds.
-    """
-    return facts.average(lambda data: (data["head_change"] >= 0).mean(("layer", "head")))
-
-
-def count_changes(facts: DarkFacts) -> dict[str, int]:
-    """Return the number of changes of the score by one head, over models and tasks, and of those that are significant.
+def count_changes(facts: DarkFacts) -> dict[str, dict[str, int]]:
+    """Return by model the number of changes of the score by one head, over tasks, and of those that are significant.
 
     `losses` and `gains` are so with every seed after Holm's correction.
     """
-    counts = {"changes": 0, "losses": 0, "gains": 0}
-    for data in facts.measured.values():
+    counts: dict[str, dict[str, int]] = {}
+    for label, data in facts.measured.items():
+        own = counts.setdefault(facts.names[label], {"changes": 0, "losses": 0, "gains": 0})
         for task in list_tasks(data):
             losses, gains = count_significant(data.sel(task=task))
-            counts["losses"] += losses
-            counts["gains"] += gains
-        counts["changes"] += data.sizes["task"] * data.sizes["layer"] * data.sizes["head"]
+            own["losses"] += losses
+            own["gains"] += gains
+        own["changes"] += data.sizes["task"] * data.sizes["layer"] * data.sizes["head"]
     return counts
+
+
+def compare_starts(facts: DarkFacts, task: str) -> dict[str, dict[str, float]]:
+    """Return by model the score on a task from pretrained and from random weights, and of the most common label."""
+    names = {"pretrained": TUNED, "random": RANDOM, "majority": MAJORITY}
+    return {
+        facts.names[label]: {name: float(data["start_score"].sel(start=start)) for name, start in names.items()}
+        for label, known, data in facts.by_task
+        if known == task
+    }
 
 
 def find_worst_layer(facts: DarkFacts) -> dict[str, Any]:
@@ -194,6 +205,13 @@ def list_reduced(facts: DarkFacts) -> list[dict[str, Any]]:
     """Return the tasks of which not all inputs of the dev set were studied, with the number of both."""
     sizes = {task: (int(data["n"]), int(data["whole_dev"])) for _, task, data in facts.by_task}
     return [{"task": task, "n": n, "whole": whole} for task, (n, whole) in sizes.items() if n < whole]
+
+
+def list_fewer(facts: DarkFacts) -> list[dict[str, Any]]:
+    """Return the tasks with fewer seeds than others, with their number."""
+    most = max(facts.seeds.values())
+    seeds = {task: facts.seeds[label] for label, task, _ in facts.by_task}
+    return [{"task": task, "seeds": count} for task, count in seeds.items() if count < most]
 
 
 def list_margins(facts: DarkFacts) -> dict[str, list[float]]:

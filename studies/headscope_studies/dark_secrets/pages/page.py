@@ -20,11 +20,11 @@ from headscope_studies.dark_secrets.measure import SIMPLY
 from headscope_studies.dark_secrets.pages import tables
 from headscope_studies.dark_secrets.pages.facts import (
     DarkFacts,
-    average_not_lower,
     average_raw,
+    compare_starts,
     count_changes,
-    find_unlearned,
     find_worst_layer,
+    list_fewer,
     list_margins,
     list_raw,
     list_reduced,
@@ -37,10 +37,13 @@ from headscope_studies.dark_secrets.pages.facts import (
 
 FOLDER = Path(__file__).parent
 
+SHOWN = "MRPC"
+"""The task whose scores are on the first screen: of classes, in full, and learned by every model."""
+
 
 def page(facts: DarkFacts) -> bytes:
     """Return the page."""
-    trained = {task: data for _, task, data in facts.by_task}
+    trained, by_task = {task: data for _, task, data in facts.by_task}, list_special(facts)
     stored = dict.fromkeys(task for data in facts.measured.values() for task in read_provenance(data).get("stored", ()))
     text = fill_template(
         FOLDER / "page.md",
@@ -48,17 +51,19 @@ def page(facts: DarkFacts) -> bytes:
         models=list(dict.fromkeys(facts.names.values())),
         paper=paper,
         special=facts.average(lambda data: data["special_share"]),
-        special_ends=list_special(facts),
+        special_by_task=by_task,
         vertical=facts.average(lambda data: data["share"].sel(pattern="vertical", lens="raw")),
         heterogeneous=facts.average(lambda data: data["share"].sel(pattern="heterogeneous", lens="raw")),
-        not_lower=average_not_lower(facts),
         worst=find_worst_layer(facts),
-        gain=facts.average(lambda data: data["pretraining_gain_change"]),
+        starts_on=compare_starts(facts, SHOWN),
+        shown=SHOWN,
         counts=count_changes(facts),
         raw=average_raw(facts),
         raw_tasks=list(dict.fromkeys(list_raw(facts))),
         reduced=list_reduced(facts),
-        unlearned=find_unlearned(facts),
+        special_tasks=[task for task in facts.shared if all(task in known for known in by_task.values())],
+        fewer=list_fewer(facts),
+        qnli_models=[facts.names[label] for label, task, _ in facts.by_task if task == "QNLI"],
         trained=trained,
         stored=list(stored),
         starts=tables.starts_grid(facts),

@@ -61,7 +61,7 @@ def starts_grid(facts: DarkFacts) -> str:
         frame = format_intervals(to_frame(data, {"task": "task"}, columns), ".2f", SHOWN[1:])
         share = data["start_score"].sel(start=MAJORITY).values  # a regression has no most common label
         frame[MAJORITY] = [f"{value:.2f}" if value == value else "" for value in share]
-        frame = frame[["metric", *SHOWN]]
+        frame = frame.reindex(columns=["metric", *SHOWN]).astype(object).fillna("")  # a start may not have been run
         frames.append(
             frame.set_axis(pd.Index([f"{facts.names[label]}, {task}" for task in frame.index], name="model, task"))
         )

@@ -11,8 +11,9 @@ qnli, with the seeds 0, 1 and 2, with the default model, all-MiniLM-L6-v2, and w
     python runs/dark_secrets.py join FOUND --out results
 
 The models are tuned once for both studies: `run` takes the one that sixteen_heads.py left in WORK/models, or tunes it
-itself where there is none, and tunes a randomly initialised copy with the same settings. Of QNLI only dev is at hand,
-which is divided. Runs write small files of plain arrays into FOUND, and need neither HDF5 nor any dataset library. WORK
+itself where there is none, and tunes a randomly initialised copy with the same settings; `--without-random` leaves that
+out. Of QNLI only dev is at hand, which is divided. `join --stored results` keeps what is stored of other tasks. Runs
+write small files of plain arrays into FOUND, and need neither HDF5 nor any dataset library. WORK
 holds every step; a stopped run is resumed from it. ../sixteen_heads/runs/on_a_gpu.py runs all of it at once.
 """
 
@@ -31,15 +32,16 @@ from headscope.experiments.runs import (
     TUNING,
     TUNING_BY_TASK,
     add_join,
+    group_runs,
     merge_facts,
-    split_stored,
     to_single,
     widen_intervals,
+    write_run,
 )
 from headscope.experiments.seeds import join_seeds
 from headscope.experiments.steps import print_progress
 from headscope.experiments.study import stamp_tasks
-from headscope.experiments.tuned import TaskRun, check_runs, describe_tuning
+from headscope.experiments.tuned import TaskRun, check_runs
 from headscope.results.npz import read_npz, write_npz
 from headscope.training.finetuning.folder import read_stamp
 from headscope.training.finetuning.settings import TrainingOptions
@@ -71,11 +73,20 @@ def run(chosen: argparse.Namespace) -> None:
     warnings.simplefilter("ignore", hs.DataWarning)  # texts over 128 tokens are cut; the data table counts them
     study, planned, label = _plan(chosen)
     planned.steps.begin(planned.facts({"classifier": CLASSIFIER}))
+    count = planned.train_size
+    if chosen.without_random:
+        planned = replace(planned, task=replace(planned.task, train=[]))
     numbers = planned.steps.keep("numbers", lambda: measure_numbers(planned, CLASSIFIER), discard="*.state")
-    numbers = numbers.assign(train=("task", [planned.train_size]), tuning=("task", [describe_tuning(planned.tuning)]))
-    facts = {**study.describe_run(planned.base, []), "model": label, "seed": chosen.seed}
-    numbers = stamp_tasks(numbers, **facts).expand_dims(seed=[chosen.seed], axis=1)
-    write_npz(numbers, chosen.out / f"{label}.{chosen.task}.{chosen.seed}.{PART}.npz")
+    write_run(
+        numbers,
+        chosen.out / f"{label}.{chosen.task}.{chosen.seed}.{PART}.npz",
+        study=study,
+        base=planned.base,
+        label=label,
+        seed=chosen.seed,
+        train=count,
+        tuning=planned.tuning,
+    )
 
 
 def start(chosen: argparse.Namespace) -> None:
@@ -142,39 +153,17 @@ def join(chosen: argparse.Namespace) -> None:
     """Join the tasks and seeds of each model in one file, single precision; relations and their maps in others."""
     for label in sorted({path.name.partition(".")[0] for path in chosen.folder.glob(f"*.{PART}.npz")}):
         runs = [read_npz(path) for path in sorted(chosen.folder.glob(f"{label}.*.{PART}.npz"))]
-        facts, known = merge_facts(runs, SHARED, COMMAND), {int(each["seed"].item()) for each in runs}
-        if chosen.stored:
-            path = chosen.stored / f"dark_secrets_{label}.nc"
-            stored = split_stored(path, [str(each["task"].item()) for each in runs])
-            facts["stored"] = list(dict.fromkeys(str(each["task"].item()) for each in stored))
-            runs += [widen_intervals(each, CHANGES) for each in stored]
-        runs.sort(key=lambda each: (ORDER.index(each["task"].item()), int(each["seed"].item())))
-        for seeds, part in group_seeds(runs).items():
-            complete = len(seeds) == len(known)
-            name = label if complete else f"{label}-{len(seeds)}-seeds"
-            lacking = {} if complete else {"not_run": sorted(known.difference(seeds))}
-            numbers = join_seeds([bound_best(each.drop_attrs()) for each in part])
-            hs.save(
-                stamp_tasks(numbers.map(to_single), **facts, **lacking),
-                chosen.out / f"dark_secrets_{name}.nc",
-                overwrite=True,
-            )
+        facts = merge_facts(runs, SHARED, COMMAND)
+        for group in group_runs("dark_secrets_", label, runs, chosen.stored, facts):
+            parts = [*group.runs, *(widen_intervals(each, CHANGES) for each in group.stored)]
+            parts.sort(key=lambda each: (ORDER.index(each["task"].item()), int(each["seed"].item())))
+            numbers = join_seeds([bound_best(each.drop_attrs()) for each in parts]).map(to_single)
+            hs.save(stamp_tasks(numbers, **group.facts), chosen.out / f"dark_secrets_{group.name}.nc", overwrite=True)
     for part in ("relations", "semantic", "shown_relation"):
         for path in sorted(chosen.folder.glob(f"*.{part}.npz")):
             data = read_npz(path)
             name = f"dark_secrets_{path.name.removesuffix(f'.{part}.npz')}_{part}.nc"
             hs.save(data.map(to_single, keep_attrs=True).assign_attrs(data.attrs), chosen.out / name, overwrite=True)
-
-
-def group_seeds(runs: list[xr.Dataset]) -> dict[tuple[int, ...], list[xr.Dataset]]:
-    """Return the runs of tasks with the same seeds: results can be joined only along seeds that all tasks have."""
-    tasks: dict[str, list[xr.Dataset]] = {}
-    for each in runs:
-        tasks.setdefault(str(each["task"].item()), []).append(each)
-    groups: dict[tuple[int, ...], list[xr.Dataset]] = {}
-    for part in tasks.values():
-        groups.setdefault(tuple(int(each["seed"].item()) for each in part), []).extend(part)
-    return groups
 
 
 def bound_best(numbers: xr.Dataset) -> xr.Dataset:
@@ -207,6 +196,9 @@ def main() -> None:
         ):
             verb.add_argument(f"--{name}", type=kind)
         verb.set_defaults(what=what)
+    running.add_argument(
+        "--without-random", action="store_true", help="of a model that is tuned already: train no copy to compare with"
+    )
     relating = verbs.add_parser("relations", help="measure one model on the related words of a treebank")
     relating.add_argument("--treebank", type=Path, required=True, help="a CoNLL-U file, or a table of word pairs")
     relating.add_argument("--semantic", action="store_true", help="mentions of one entity in place of relations")

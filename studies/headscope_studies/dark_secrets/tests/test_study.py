@@ -6,19 +6,16 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from headscope.ablation.changes import compare_scores
 from headscope.core.document import Table
 from headscope.core.errors import InputError
 from headscope.core.example import Example
-from headscope.core.provenance import read_provenance, stamp
-from headscope.training.metrics import make_accuracy
+from headscope.core.provenance import read_provenance
 from headscope.training.score import score
-from headscope.uncertainty.corrections import correct_p_values
 from headscope_studies.dark_secrets.claims import CLAIMS, RELATION_CLAIMS, judge_claims
-from headscope_studies.dark_secrets.disabled import summarise_changes
 from headscope_studies.dark_secrets.measure import summarise_special
 from headscope_studies.dark_secrets.semantic import LINKS, SAME, link_mentions
 from headscope_studies.dark_secrets.starts import MAJORITY, RANDOM, TUNED
+from headscope_studies.dark_secrets.starts import _compare as compare
 from tests.study_data import found, place, tiny
 
 
@@ -126,26 +123,6 @@ def test_finding_a_word_again_is_not_judged_as_a_link_of_meaning():
     assert [task.task for claim in judged for task in claim.tasks] == ["object", "object"]
 
 
-def test_with_shuffled_labels_no_head_helps_or_harms():
-    """The null: predictions do not depend on labels, nor do those with a head disabled."""
-    for seed in range(20):
-        random = np.random.default_rng(seed)
-        label, whole = random.integers(0, 2, (2, 200))
-        flips = random.random((2, 4, 200)) < 0.1
-        prediction = np.where(flips, 1 - whole, whole)
-        before, *after = (make_accuracy(label, each.astype(float)) for each in (whole, *prediction.reshape(8, -1)))
-        compared = compare_scores(before, after)
-        names = ("change", "change_low", "change_high", "change_p")
-        variables = {name: (("layer", "head"), compared[name].reshape(2, 4)) for name in names}
-        adjusted = (("layer", "head"), correct_p_values(compared["change_p"]).reshape(2, 4))
-        data = stamp(xr.Dataset({**variables, "change_p_adjusted": adjusted}, {"example": range(200)}), main="accuracy")
-        changes = summarise_changes(data, "head")
-        quantities = {
-            f"best_head_change{end}": float(changes[f"best_head_change{end}"]) for end in ("", "_low", "_high")
-        }
-        assert verdict("Disabling some head", numbers(best_head_change=tuple(quantities.values()))) != "holds"
-
-
 def test_the_report_has_the_papers_range_and_every_relation():
     document = tiny("dark_secrets").document(found("dark_secrets"))
     tables = {part.name: part for section in document.sections for part in section.parts if isinstance(part, Table)}
@@ -169,3 +146,11 @@ def test_words_that_are_not_related_stop_the_study_before_it_trains(tmp_path):
 def test_an_example_to_show_is_refused():
     with pytest.raises(InputError, match="but this study shows none"):
         tiny("dark_secrets", example="dev-1")
+
+
+def test_a_model_that_was_tuned_before_is_compared_with_no_copy_from_random_weights():
+    scored = xr.Dataset({"label": ("example", [0, 1]), "prediction": ("example", [0, 1]), "majority": 0.5})
+    unknown = compare("pretraining_gain", {TUNED: scored}, "accuracy", RANDOM, TUNED)
+    assert all(np.isnan(value[1]) for value in unknown.values())
+    known = compare("random_gain", {RANDOM: scored}, "accuracy", MAJORITY, RANDOM)
+    assert float(known["random_gain_change"][1]) == 0.5
