@@ -87,10 +87,9 @@ def average_sites(facts: HeadFacts, name: str, site: str = ALL, **where: Any) ->
     return 100 * float(facts.sites[name].sel(task=site, **where).mean())
 
 
-def list_during(facts: HeadFacts, trained: int) -> list[float]:
-    """Return the correlation of importance at a part of training with that at the end, by site and translator."""
-    values = np.ravel(facts.sites["determined"].sel(trained=trained, task=list(SITES)).values)
-    return [float(value) for value in values if np.isfinite(value)]
+def average_during(facts: HeadFacts, trained: int) -> float:
+    """Return the correlation of importance at a part of training with that at the end, mean of sites and seeds."""
+    return float(facts.sites["determined"].sel(trained=trained, task=list(SITES)).mean())
 
 
 def list_margins(models: Iterable[xr.Dataset]) -> list[float]:
@@ -102,10 +101,17 @@ def list_margins(models: Iterable[xr.Dataset]) -> list[float]:
     return [margin for margin in margins if np.isfinite(margin)]
 
 
-def find_reduced(facts: HeadFacts) -> dict[str, tuple[int, int]]:
-    """Return how many inputs of a task were studied, and how many there are, where not all of them were."""
-    sizes = {task: (int(data["n"]), int(data["whole_dev"])) for _, task, data in facts.by_task}
-    return {task: (studied, whole) for task, (studied, whole) in sizes.items() if studied < whole}
+def list_reduced(facts: HeadFacts) -> list[dict[str, Any]]:
+    """Return the tasks of which not all inputs of the dev set were studied with some model, with the number of both."""
+    rows = [{"task": task, "n": int(data["n"]), "whole": int(data["whole_dev"])} for _, task, data in facts.by_task]
+    return list({row["task"]: row for row in rows if row["n"] < row["whole"]}.values())
+
+
+def list_fewer(facts: HeadFacts) -> list[dict[str, Any]]:
+    """Return the tasks and models with fewer seeds than others, with their number."""
+    most = max(facts.seeds.values())
+    pairs = [(label, task, facts.seeds[label]) for label, task, _ in facts.by_task]
+    return [{"task": task, "model": facts.names[label], "seeds": count} for label, task, count in pairs if count < most]
 
 
 def find_unlearned(facts: HeadFacts) -> dict[str, list[tuple[str, float, float]]]:

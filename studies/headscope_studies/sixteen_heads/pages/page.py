@@ -4,6 +4,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import xarray as xr
 from matplotlib.figure import Figure
@@ -23,12 +24,13 @@ from headscope_studies.sixteen_heads.pages import tables
 from headscope_studies.sixteen_heads.pages.facts import (
     TRANSLATION,
     HeadFacts,
+    average_during,
     average_shares,
     average_sites,
-    find_reduced,
     find_unlearned,
-    list_during,
+    list_fewer,
     list_margins,
+    list_reduced,
     list_reports,
     read_facts,
 )
@@ -60,23 +62,24 @@ def collect_numbers(facts: HeadFacts) -> dict[str, Any]:
         "old_n": int(facts.sites["n"].min()),
         "old_tasks": list(stored),
         "sites": combine_seeds(facts.sites),
-        "last": 100 * cross["last"].values,
-        "whole": cross["score"].values,
-        "half": cross["alone_score"].values,
-        "no_encoder": 100 * facts.sites["kept"].sel(task="encoder", order="importance", pruned=100).values,
-        "gain": facts.sites["gain"].sel(task=ALL).values,
-        "lost": -cross["best_change"].isel(layer=-1).values,
+        "last": 100 * float(cross["last"].mean()),
+        "no_encoder": average_sites(facts, "kept", "encoder", order="importance", pruned=100),
+        "gain": float(facts.sites["gain"].sel(task=ALL).mean()),
         "site_share": partial(average_sites, facts),
         "share": partial(average_shares, facts),
-        "tenth": {label: 100 * float(data["single"].sel(task=SHOWN).mean()) for label, data in facts.measured.items()},
-        "during": partial(list_during, facts),
+        "during": partial(average_during, facts),
         "layers": facts.sites.sizes["layer"],
-        "reduced": find_reduced(facts),
+        "reduced": list_reduced(facts),
+        "fewer": list_fewer(facts),
         "unlearned": find_unlearned(facts),
-        "margins": list_margins(facts.models.values()),
-        "site_margins": list_margins([combine_seeds(facts.sites).sel(task=[CROSS, "encoder"])]),
+        "margin": float(np.median(list_margins(facts.models.values()))),
         "trained": {task: data for _, task, data in facts.by_task},
     }
+
+
+def select_shown(facts: HeadFacts) -> dict[str, xr.Dataset]:
+    """Return the numbers of every model on the task that is drawn."""
+    return {facts.names[label]: data for label, task, data in facts.by_task if task == SHOWN}
 
 
 def draw_verdicts(facts: HeadFacts) -> Figure:
@@ -87,7 +90,7 @@ def draw_verdicts(facts: HeadFacts) -> Figure:
         for claim in facts.judged_all[label]:
             for task in claim.tasks:
                 name = SITE_NAMES[task.task] if label == TRANSLATION else task.task
-                cells.setdefault((label, name), {})[claim.text] = task.verdict
+                cells.setdefault((facts.names.get(label, label), name), {})[claim.text] = task.verdict
     columns = {column: [verdicts.get(text, MOOT) for text in rows] for column, verdicts in cells.items()}
     return verdict_grid(pd.DataFrame(columns, index=[text.rstrip(".") for text in rows]), facts.kinds, width=6.9)
 
@@ -105,7 +108,7 @@ def draw_pruning(facts: HeadFacts) -> Figure:
     """Draw the share of the score left by heads pruned, of translation and of a task of numbers."""
     kept = report.select_kept(combine_seeds(facts.sites))
     panels = {f"translation, {SITE_NAMES[site]}": kept.sel(task=site) for site in (ALL, CROSS)}
-    panels |= {f"{SHOWN}, {label}": report.select_kept(data).sel(task=SHOWN) for label, data in facts.models.items()}
+    panels |= {f"{SHOWN}, {label}": report.select_kept(data) for label, data in select_shown(facts).items()}
     return interval_facets({"score left (%)": panels}, x="pruned", label="heads pruned (%)", lines=True)
 
 
@@ -113,7 +116,7 @@ def draw_training(facts: HeadFacts) -> Figure:
     """Draw the rank correlation of importance during training with that at the end, from scratch and in fine-tuning."""
     sites = combine_seeds(facts.sites)
     tasks = {f"translation, {SITE_NAMES[site]}": sites.sel(task=site) for site in ("encoder", CROSS)}
-    tasks |= {f"{SHOWN}, {label}": data.sel(task=SHOWN) for label, data in facts.models.items()}
+    tasks |= {f"{SHOWN}, {label}": data for label, data in select_shown(facts).items()}
     panels = {}
     for title, data in tasks.items():
         known = select_interval(data, "determined").dropna("trained", how="all")

@@ -118,7 +118,8 @@ def run_jobs(jobs: list[Job], out: Path, found: Path, *, processes: int, seconds
             continue
         if not running:
             break  # what is left waits for a job that failed
-        pid, status = os.waitpid(-1, os.WNOHANG)
+        ended_now = (os.waitpid(child, os.WNOHANG) for child in list(running))  # the process may have other children
+        pid, status = next(((child, code) for child, code in ended_now if child), (0, 0))
         if pid == 0:
             time.sleep(0.1)
             continue

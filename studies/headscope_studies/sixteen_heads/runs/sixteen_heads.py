@@ -32,16 +32,18 @@ from headscope.experiments.runs import (
     TUNING,
     TUNING_BY_TASK,
     add_join,
+    group_runs,
     merge_facts,
     split_stored,
     to_single,
     widen_intervals,
+    write_run,
 )
 from headscope.experiments.seeds import join_seeds
 from headscope.experiments.steps import print_progress
 from headscope.experiments.study import stamp_tasks
 from headscope.experiments.tasks import read_glue
-from headscope.experiments.tuned import check_runs, describe_tuning
+from headscope.experiments.tuned import check_runs
 from headscope.results.npz import read_npz, write_npz
 from headscope_studies.sixteen_heads import SixteenHeads
 from headscope_studies.sixteen_heads.claims import COMPARED
@@ -101,10 +103,16 @@ def run(chosen: argparse.Namespace) -> None:
     planned.steps.begin(planned.facts(own))
     numbers = study.measure_task(planned)["numbers"]
     tuned = json.loads((folder / "finetune.json").read_text(encoding="utf-8"))["facts"]
-    numbers = numbers.assign(train=("task", [tuned["n"]]), tuning=("task", [describe_tuning(tuned)]))
-    facts = {**study.describe_run(base, []), "model": _label(chosen), "seed": chosen.seed}
-    numbers = stamp_tasks(numbers, **facts).expand_dims(seed=[chosen.seed], axis=1)
-    write_npz(numbers, chosen.out / f"{_label(chosen)}.{chosen.task}.{chosen.seed}.numbers.npz")
+    write_run(
+        numbers,
+        chosen.out / f"{_label(chosen)}.{chosen.task}.{chosen.seed}.numbers.npz",
+        study=study,
+        base=base,
+        label=_label(chosen),
+        seed=chosen.seed,
+        train=tuned["n"],
+        tuning=tuned,
+    )
 
 
 def translate(chosen: argparse.Namespace) -> None:
@@ -132,21 +140,18 @@ def join(chosen: argparse.Namespace) -> None:
     for label in sorted({path.name.partition(".")[0] for path in chosen.folder.glob("*.numbers.npz")}):
         runs = [read_npz(path) for path in sorted(chosen.folder.glob(f"{label}.*.numbers.npz"))]
         facts = merge_facts(runs, SHARED, COMMAND)
-        if chosen.stored:
-            path = chosen.stored / f"sixteen_heads_{label}.nc"
-            stored = split_stored(path, [str(each["task"].item()) for each in runs])
-            facts["stored"] = list(dict.fromkeys(str(each["task"].item()) for each in stored))
-            runs += [bound_stored(each) for each in stored]
-        runs = [compare_again(each) for each in runs]
-        runs.sort(key=lambda each: (ORDER.index(str(each["task"].item())), int(each["seed"].item())))
-        numbers = join_seeds([each.drop_attrs() for each in runs]).map(to_single)
-        hs.save(stamp_tasks(numbers, **facts), chosen.out / f"sixteen_heads_{label}.nc", overwrite=True)
+        for group in group_runs("sixteen_heads_", label, runs, chosen.stored, facts):
+            parts = [compare_again(each) for each in (*group.runs, *map(bound_stored, group.stored))]
+            parts.sort(key=lambda each: (ORDER.index(str(each["task"].item())), int(each["seed"].item())))
+            numbers = join_seeds([each.drop_attrs() for each in parts]).map(to_single)
+            hs.save(stamp_tasks(numbers, **group.facts), chosen.out / f"sixteen_heads_{group.name}.nc", overwrite=True)
     runs = [read_npz(path) for path in sorted(chosen.folder.glob("*.sites.npz"))]
     if runs:
         facts = merge_facts(runs, SHARED, COMMAND)
         if chosen.stored:
             path, seeds = chosen.stored / "sixteen_heads_translation.nc", {int(each["seed"].item()) for each in runs}
-            stored = split_stored(path, [str(each["task"].item()) for each in runs])
+            earlier = hs.open_result(path) if path.is_file() else None
+            stored = split_stored(earlier, [str(each["task"].item()) for each in runs])
             facts["stored"] = list(dict.fromkeys(str(each["task"].item()) for each in stored))
             runs += [each for each in stored if int(each["seed"].item()) in seeds]
         runs.sort(key=lambda each: ((ALL, *SITES).index(str(each["task"].item())), int(each["seed"].item())))

@@ -9,10 +9,10 @@ from headscope.core.provenance import read_provenance, stamp
 from headscope.results.npz import write_npz
 from headscope.results.store import open_result
 from headscope_studies.sixteen_heads.pages import page
-from headscope_studies.sixteen_heads.pages.facts import HeadFacts, find_reduced, find_unlearned, read_facts
+from headscope_studies.sixteen_heads.pages.facts import HeadFacts, find_unlearned, list_fewer, list_reduced, read_facts
 from headscope_studies.sixteen_heads.translation import ALL, SITES
 from tests.study_data import found
-from tests.study_pages import check_page, check_stamps, check_tables, join_runs
+from tests.study_pages import check_page, check_stamps, check_tables, count_words, join_runs
 
 
 @pytest.fixture(scope="module")
@@ -71,11 +71,10 @@ def test_the_page_answers_in_words_and_numbers_with_four_figures(facts, maker):
         maker,
         facts,
         "of its BLEU",
-        "| BLEU lost with the best head of the last encoder–decoder layer alone, on half of the sentences |",
+        "| BLEU left with the best head of the last encoder–decoder layer alone |",
         "are significant after Holm's correction",
         "pairs of program messages",
-        "After a tenth of training",
-        words=900,
+        "after a tenth, and",
     )
 
 
@@ -89,8 +88,16 @@ def test_tasks_that_are_not_learned_are_those_whose_interval_reaches_the_most_co
 
 
 def test_only_tasks_with_fewer_inputs_than_there_are_are_reduced(facts):
-    assert find_reduced(HeadFacts(_with_whole(facts, 40), facts.sites)) == {}
-    assert find_reduced(HeadFacts(_with_whole(facts, 41), facts.sites)) == {"RTE": (40, 41), "STS-B": (40, 41)}
+    assert list_reduced(HeadFacts(_with_whole(facts, 40), facts.sites)) == []
+    reduced = list_reduced(HeadFacts(_with_whole(facts, 41), facts.sites))
+    assert reduced == [{"task": task, "n": 40, "whole": 41} for task in ("RTE", "STS-B")]
+
+
+def test_tasks_with_fewer_seeds_are_named_with_their_model(facts):
+    data = facts.measured["tiny"]
+    parts = {"tiny": data.sel(task=["RTE"]), "tiny-1-seeds": data.sel(task=["STS-B"], seed=[0])}
+    assert list_fewer(HeadFacts(parts, facts.sites)) == [{"task": "STS-B", "model": "tiny", "seeds": 1}]
+    assert list_fewer(facts) == []
 
 
 def _with_whole(facts, count):
@@ -106,6 +113,10 @@ def test_all_tables_are_on_a_page_of_their_own(facts, maker):
         "| One head is enough in most layers. |",
         "2026-11-16",
     )
+
+
+def test_the_page_of_the_docs_is_read_in_a_few_minutes():
+    assert count_words(page.page(read_facts()).decode()) < 725
 
 
 def test_sentences_without_numbers_are_true_of_the_committed_results():
