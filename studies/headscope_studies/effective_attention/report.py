@@ -137,8 +137,9 @@ def document(results: Results) -> Document:
         Section("Several tokens of a type", report.report_versions(inputs, versions)),
         Section("How it was measured, and what differs from the paper", paragraphs(*method)),
     ]
+    short = sum(count_inputs(numbers, "at most d").values())
     own = [claim for claim in judged if claim.claim.source == "sun2021"]
-    lead = fill_text("lead", **report.study_values(numbers, own))
+    lead = fill_text("lead", short=f"{short:,}", **report.study_values(numbers, own))
     cited = ["sun2021", "brunner2020", "kovaleva2019", "kobayashi2020", "clark2019"]
     title = "Effective attention: what the published comparison shows"
     cited += ["webster2018"] if "GAP" in tasks else []

@@ -189,6 +189,12 @@ class Facts(StudyFacts):
         """Return the median over pairs of the change of a weight, in per cent of the raw one."""
         return float(np.median(self.change(name, lens, length, **where)))
 
+    def typical_by_model(self, name: str, lens: str, length: str = "all", **where: str) -> list[tuple[float, str]]:
+        """Return that median over the tasks of each model by itself."""
+        return [
+            (Facts({label: data}).typical(name, lens, length, **where), label) for label, data in self.measured.items()
+        ]
+
     def typical_distance(self, lens: str, *, short: bool) -> float:
         """Return the median relative change of attention over ranges of lengths, of at most d tokens or of more."""
         return float(np.median(self.distances(lens, short=short)))

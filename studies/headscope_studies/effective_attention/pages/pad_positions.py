@@ -11,7 +11,7 @@ import xarray as xr
 
 from headscope.core.estimate import interval_names
 from headscope.core.provenance import read_provenance
-from headscope.experiments.claims import REFUTED, TaskVerdict
+from headscope.experiments.claims import TaskVerdict
 from headscope.experiments.judging import judge_all
 from headscope.experiments.pages.tables import format_cell
 from headscope.experiments.summary import list_tasks, relative_changes
@@ -21,6 +21,7 @@ from headscope_studies.effective_attention.claims import LOSES
 RESULT = Path(__file__).parents[1] / "results" / "pad_positions.nc"
 LENSES = {"effective": "exact", "paper": "own padding", "paper, distinct": "BERT-like"}
 OWN, DISTINCT = "paper", "paper, distinct"
+TITLES = {"effective": "exact", OWN: "published code", DISTINCT: "published code, padding as in BERT"}
 QUANTITIES = {"the sink": "sink", "[SEP]": "sep", "[CLS]": "cls"}
 
 
@@ -75,9 +76,13 @@ class PadPositions:
             found[lens] = {(name, task.task): task for name, claim in pairs for task in claim.tasks}
         return found
 
-    def count_refuted(self, lens: str) -> int:
-        """Return how many losses of weight the published code shows with a kind of padding, and exactness denies."""
-        return sum(cell.verdict == REFUTED for cell in self.verdicts[lens].values())
+    def tabulate_distances(self) -> pd.DataFrame:
+        """Return the relative change of attention by attention and task."""
+        rows = {
+            TITLES[lens]: dict(zip(self.tasks, (f"{value:.2f}" for value in self.distances(lens)), strict=True))
+            for lens in TITLES
+        }
+        return pd.DataFrame.from_dict(rows, "index").rename_axis("relative change")
 
     def table(self) -> pd.DataFrame:
         """Return the relative change of attention and the change of the sink, by task."""
@@ -91,6 +96,15 @@ class PadPositions:
             }
             rows[task] = {"n": int(at["n"]), **cells, **sink}
         return pd.DataFrame.from_dict(rows, "index").rename_axis("task")
+
+    def tabulate_verdicts(self) -> pd.DataFrame:
+        """Return the verdicts on losses of weight by token, padding and task."""
+        rows = {
+            f"{name}, {TITLES[lens]}": {task: self.verdicts[lens][name, task].verdict for task in self.tasks}
+            for name in QUANTITIES
+            for lens in (OWN, DISTINCT)
+        }
+        return pd.DataFrame.from_dict(rows, "index").rename_axis("weight is lost")
 
 
 def read_pad_positions() -> PadPositions:

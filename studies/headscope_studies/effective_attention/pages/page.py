@@ -23,7 +23,7 @@ WEIGHTS = {
     "the sink, from all others": ("sink_mean", {}),
     "[SEP], from all others": ("weight", {"token": "sep"}),
     "[CLS], from all others": ("weight", {"token": "cls"}),
-    "[CLS] to [CLS], last layer": ("type_weight", {"type": "cls"}),
+    "[CLS] to itself, last layer": ("type_weight", {"type": "cls"}),
     "[CLS] to punctuation": ("type_weight", {"type": "punctuation"}),
     "[CLS] to nouns": ("type_weight", {"type": "noun"}),
     "[CLS] to pronouns": ("type_weight", {"type": "pronoun"}),
@@ -39,7 +39,9 @@ SINKS = {"cls": "[CLS]", "sep": "[SEP]", "special": "other special", "punctuatio
 def page(facts: Facts) -> bytes:
     """Return the page."""
     pictures = {name: f"pictures/{STEM}{name}.svg" for name in PICTURES}
-    return note.fill_page("page.md", facts, pictures=pictures, pad_table=to_grid(read_pad_positions().table()))
+    return note.fill_page(
+        "page.md", facts, pictures=pictures, pad_table=to_grid(read_pad_positions().tabulate_distances())
+    )
 
 
 def draw_changes(facts: Facts, width: float = 6.9) -> Figure:
@@ -101,7 +103,7 @@ def draw_choices(facts: Facts, width: float = 6.9) -> Figure:
         panel.barh(counts.index, values, left=left, color=looks[kind], edgecolor=theme.quiet, linewidth=0.4, label=kind)
         for at, (start, value) in enumerate(zip(left, values, strict=True)):
             if value >= LEAST_NAMED:
-                look: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": theme.text_size("small")}
+                look: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": theme.text_size("note")}
                 panel.text(start + value / 2, at, str(value), color=theme.text_colour(looks[kind]), **look)
         left += values
     panel.invert_yaxis()

@@ -24,6 +24,7 @@ from headscope_studies.effective_attention.claims import FEWEST, LOSES, SEVERAL
 from headscope_studies.effective_attention.norms import compare_norms
 from headscope_studies.effective_attention.pages import note
 from headscope_studies.effective_attention.pages.facts import Facts
+from headscope_studies.effective_attention.pages.pad_positions import read_pad_positions
 
 WEIGHTS = {
     "[SEP] from all others": ("weight", {"token": "sep"}),
@@ -47,6 +48,7 @@ def page(facts: Facts) -> bytes:
         published=by_model(facts, lambda label: published_table(facts.tuned[label])),
         sinks=by_model(facts, lambda label: sink_table(facts.tuned[label])),
         dispersion=by_model(facts, lambda label: dispersion_table(facts.tuned[label])),
+        pad_verdicts=to_grid(read_pad_positions().tabulate_verdicts()),
         lengths=by_model(facts, lambda label: length_table(facts, label)),
         length_tests=format_range([count_length_tests(data) for data in facts.models.values()], ".0f", ""),
         fewest=FEWEST,

@@ -27,6 +27,7 @@ network of BERT-base's shape with random weights; do that on a CPU.
 import argparse
 import tempfile
 import warnings
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -61,6 +62,7 @@ from headscope_studies.effective_attention.scores import score_edits
 
 ORDER = ("RTE", "MRPC", "QNLI", "SST-2", "STS-B")
 CLASSIFIER = "cnn"
+OWN, RETUNING = {"classifier": CLASSIFIER}, {"retune": True}  # facts of a run, and of one that only tunes again
 SHAPE = "bert-base-shape"
 TOLERANCE = 1e-6  # the stored numbers are in float32
 SHOWN = "RTE"  # the task whose example is shown, as in the paper
@@ -88,7 +90,7 @@ COMMAND = "effective_attention/runs/effective_attention.py over GLUE, one run fo
 def measure_one(chosen: argparse.Namespace) -> None:
     """Tune one model for one task with one seed, and study it."""
     study, run, label = plan_run(chosen, chosen.seed)
-    run.steps.begin(run.facts({"classifier": CLASSIFIER}))
+    run.steps.begin(run.facts(OWN))
     shared = _base_file(chosen, run, label)
     numbers = run.steps.keep("numbers", lambda: _tune_and_measure(run, shared), discard="*.state")
     numbers = stamp_tasks(numbers, **{**study.describe_run(run.base, []), "model": label, "seed": chosen.seed})
@@ -113,14 +115,17 @@ def _tune_and_measure(run: TaskRun, shared: Path) -> xr.Dataset:
 def measure_before(chosen: argparse.Namespace) -> None:
     """Measure one model before tuning on one task."""
     _, run, label = plan_run(chosen, 0, "base")
-    run.steps.begin(run.facts({"classifier": CLASSIFIER}))
+    run.steps.begin(run.facts(OWN))
     write_npz(measure_base(run, CLASSIFIER), _base_file(chosen, run, label))
 
 
 def plan_run(
-    chosen: argparse.Namespace, seed: int, folder: str | None = None
+    chosen: argparse.Namespace, seed: int, folder: str | None = None, own: Mapping[str, Any] = OWN
 ) -> tuple[EffectiveAttention, TaskRun, str]:
-    """Return the study, what it does for one task with one seed, and the name of the model."""
+    """Return the study, what it does for one task with one seed, and the name of the model.
+
+    `own` are the facts, beside those of the task, that a run must share with the one that it resumes.
+    """
     warnings.simplefilter("ignore", hs.DataWarning)  # texts over 128 tokens are cut, as published; Table 1 counts them
     label = Path(chosen.model or "all-MiniLM-L6-v2").name
     options = {**TUNING, **TUNING_BY_TASK.get(chosen.task, {}), **TUNING_BY_MODEL.get(label, {})}
@@ -130,7 +135,7 @@ def plan_run(
     base = hs.load(chosen.model, device=chosen.device, dtype="float32")
     out = chosen.work / label / (folder or f"seed-{seed}")
     run = study.plan_task(task, base, out, 1, seed=seed, device=chosen.device, progress=print_progress)
-    check_runs([run], {"classifier": CLASSIFIER})
+    check_runs([run], own)
     return study, run, label
 
 
@@ -231,10 +236,10 @@ def check(chosen: argparse.Namespace) -> None:
 
 def retune(chosen: argparse.Namespace) -> None:
     """Tune one model again as a stored run did, and print what is the same and how far the numbers are apart."""
-    _, run, label = plan_run(chosen, chosen.seed)
+    _, run, label = plan_run(chosen, chosen.seed, f"retuned-{chosen.seed}", RETUNING)
     stored = hs.open_result(chosen.results / f"effective_attention_{label}.nc")
     stored = stored.sel(task=run.task.name, seed=chosen.seed, role="tuned", length="all")
-    run.steps.begin(run.facts({"retune": True}))
+    run.steps.begin(run.facts(RETUNING))
     about = run.describe()
     for name in RECIPE:
         ours, theirs = (str(data[name].item()) for data in (about, stored))

@@ -17,7 +17,7 @@ from headscope.experiments.template import format_range
 from headscope.results.npz import write_npz
 from headscope_studies.effective_attention.claims import GAINS, LOSES, SINK, SPREAD
 from headscope_studies.effective_attention.pages import note, page
-from headscope_studies.effective_attention.pages.facts import SIGNED, Facts, PairCount, count_pairs, read_facts
+from headscope_studies.effective_attention.pages.facts import Facts, PairCount, count_pairs, read_facts
 from headscope_studies.effective_attention.pages.null_values import read_null_values
 from headscope_studies.effective_attention.pages.pad_positions import read_pad_positions, read_release
 from headscope_studies.effective_attention.runs import effective_attention
@@ -96,7 +96,7 @@ def test_the_page_answers_in_words_and_numbers_with_four_figures(facts, maker):
         "**Believe** a picture",
         "tiny were tuned with 2 seeds on RTE and SST-2, 24 inputs each.",
         "of the inputs have at most d tokens",
-        words=1000,
+        words=850,
     )
 
 
@@ -163,12 +163,6 @@ def test_sentences_of_the_pages_without_numbers_hold_for_the_committed_results()
     gains = [claim for claim in GAINS if claim.text.startswith(("Noun", "Verb"))]  # nouns and verbs gain nowhere
     assert not {verdict for claim in gains for verdict in facts.verdicts(claim)} & {*facts.exact, REFUTED}
     assert not {*facts.verdicts(LOSES["punctuation"])} & {*facts.exact, REFUTED}  # punctuation loses nowhere
-    lost = [label for (label, _), cell in facts.cells(LOSES["[SEP]"]).items() if cell.verdict in facts.exact]
-    assert [label for label in facts.models if lost.count(label) == len(facts.tasks)] == ["e5-small"]
-    lost_short = [facts.relative(label, "sink_mean", "at most d")["value"].sel(lens="paper") for label in facts.models]
-    assert float(lost_short[2].min()) > max(float(change.max()) for change in lost_short[:2])  # least in MPNet
-    sep = facts.relative("all-MiniLM-L6-v2", "weight", "more than d", token="sep", **SIGNED)["value"]
-    assert (sep.sel(lens="effective") > 0).all()  # upwards
     _, longer = facts.losses_by_size  # on short inputs nothing is lost, on longer ones the sink loses
     assert abs(facts.change("sink_mean", "effective", "at most d")).max() < 1
     assert longer["the sink"].count > longer["the sink"].total / 2
@@ -182,6 +176,10 @@ def test_padding_as_in_bert_changes_mpnet_as_much_as_the_other_models():
     assert pads.tasks == facts.tasks
     own, distinct = (np.array(pads.distances(lens)) for lens in ("paper", "paper, distinct"))
     assert (distinct > own).all()
+    shares = {
+        lens: np.mean([cell.verdict == REFUTED for cell in cells.values()]) for lens, cells in pads.verdicts.items()
+    }
+    assert abs(shares["paper, distinct"] - 0.5) < 0.1 > shares["paper"]  # about half
     others = [float(facts.tuned[label]["distance"].sel(lens="paper").min()) for label in list(facts.tuned)[:2]]
     assert distinct.min() > min(others)
     assert pads.provenance["weights_hash"] == read_provenance(facts.measured["all-mpnet-base-v2"])["weights_hash"]

@@ -65,6 +65,7 @@ def test_every_table_and_figure_of_the_paper_is_there():
     assert {name for name, part in made.items() if isinstance(part, Table)} >= TABLES
     pictures = {name for name, part in made.items() if isinstance(part, Picture)}
     assert pictures == {
+        "verdict_grid",
         "by_length",
         "shares",
         "scaled_thresholds",
