@@ -1,5 +1,6 @@
 """The report: verdicts first, then every table and figure of the paper, then what it could not say."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import accumulate
 
@@ -27,6 +28,7 @@ from headscope_studies.attention_flow.replaced_word import choose_shown, draw_re
 
 SHOWN, RESIDUAL = list(paper.SHOWN), 0.5
 TEXTS, CAPTIONS = report.read_prose(__package__)
+TOKEN_ROW = 0.13  # inches, for names of tokens of 7 points
 JUDGED = fill_template(TEXTS["judged"], claims=claims)
 SECOND, THIRD = paper.BLANK_OUT["flow"][0][1:3]
 CODE = fill_template(
@@ -202,8 +204,11 @@ def _report_saturation(data: xr.Dataset, inputs: Captioner) -> Section:
     return Section("Saturation of flow", content)
 
 
-def draw_three(maps: xr.Dataset) -> Figure:
-    """Draw raw attention, rollout and flow of every layer, queries down and keys across, from the graph of a flow."""
+def draw_three(maps: xr.Dataset, layers: Sequence[int] | None = None) -> Figure:
+    """Draw raw attention, rollout and flow, queries down and keys across, from the graph of a flow.
+
+    All layers stand beside one another; of some, each has a row of its own.
+    """
     edges = maps["capacities"].isel(lens=0).values.astype(float)
     rows = {
         "raw": edges - RESIDUAL * np.eye(edges.shape[-1]),
@@ -212,16 +217,19 @@ def draw_three(maps: xr.Dataset) -> Figure:
     }
     tokens = [fonts.to_label(str(token)) for token in maps["query_token"].values]
     cells = np.stack([row / row.sum(-1, keepdims=True) for row in rows.values()])
-    grid, scale = (
-        new_grid((6.9, 4.6), cells.shape[0] * len(edges), len(edges)),
-        scales.weight_scale(cells, signed=False),
-    )
-    for at, panel in enumerate(grid.panels):
-        heatmap.draw_image(panel, cells.reshape(-1, *cells.shape[2:])[at], scale)
-        panel.set_yticks(range(len(tokens)), labels=tokens if at % len(edges) == 0 else [], fontsize=5)
+    scale = scales.weight_scale(cells, signed=False)
+    panels = {(name, layer): cells[at, layer] for at, name in enumerate(rows) for layer in range(len(edges))}
+    if layers is not None:
+        panels = {(name, layer): panels[name, layer] for layer in layers for name in rows}
+    across = len(edges) if layers is None else len(rows)
+    high = 0.2 + len(tokens) * TOKEN_ROW
+    grid = new_grid((6.9, 0.8 + len(panels) // across * high), len(panels), across)
+    for at, (panel, table) in enumerate(zip(grid.panels, panels.values(), strict=True)):
+        heatmap.draw_image(panel, table, scale, aspect="auto")
+        panel.set_yticks(range(len(tokens)), labels=tokens if at % across == 0 else [], fontsize=7)
         panel.set_xticks([])
         panel.tick_params(length=0, pad=2)
-    grid.name_panels([f"{name} L{layer + 1}" for name in rows for layer in range(len(edges))], role="note")
+    grid.name_panels([f"{name} L{layer + 1}" for name, layer in panels], role="note")
     grid.add_color_bar(scale, "share of the row")
     return grid.figure.figure
 

@@ -11,7 +11,6 @@ from headscope.core.document import Document
 from headscope.experiments.claims import MOOT, JudgedClaim
 from headscope.experiments.pages.facts import StudyFacts
 from headscope.experiments.summary import list_tasks
-from headscope.experiments.thresholds import count_scaled
 from headscope.results.store import open_result
 from headscope_studies.attention_flow import paper, report
 from headscope_studies.attention_flow.claims import CLAIMS, judge_models
@@ -96,13 +95,6 @@ def list_gains(data: xr.Dataset, lens: str, score: str) -> list[float]:
     return [float(gain) for gain in gains.sel(contrast=f"correlation, {lens} − raw, {score}").values.ravel()]
 
 
-def list_correlations(data: xr.Dataset, lens: str, score: str) -> list[float]:
-    """Return the correlation of a lens in the last layer, over tasks on the verb's number and seeds."""
-    tasks = [task for task in list_tasks(data) if task != paper.SST]
-    last = data["correlation"].sel(task=tasks, subset="all", lens=lens, importance=score).isel(layer=-1)
-    return [float(value) for value in last.values.ravel()]
-
-
 def list_tuned_scores(facts: FlowFacts) -> dict[str, float]:
     """Return the accuracy of other models on the sentences that the paper's architecture is tested on."""
     others = {label: data["score"] for label, data in facts.models.items() if label != PAPER}
@@ -117,15 +109,6 @@ def count_inputs_by_task(facts: FlowFacts) -> list[tuple[str, str]]:
     """Return the number of inputs of each task; all models have the same."""
     counts = {task: int(data["n"].sel(task=task)) for data in facts.models.values() for task in list_tasks(data)}
     return [(f"{count:,}", task) for task, count in counts.items()]
-
-
-def list_sst_gains(facts: FlowFacts, lens: str) -> list[float]:
-    """Return what a lens gains over raw attention in the last layer on SST-2 with gradients, by the text, by seed."""
-    name = f"correlation, {lens} − raw, gradient"
-    tables = [data["difference"] for data in facts.measured.values() if paper.SST in data["task"].values]
-    return [
-        float(gain) for data in tables for gain in data.sel(task=paper.SST, subset="all", contrast=name).values.ravel()
-    ]
 
 
 def list_changes_if_correct(facts: FlowFacts) -> dict[str, list[tuple[str, str, str]]]:
@@ -176,12 +159,6 @@ def measure_attractors(scores: xr.Dataset) -> float:
     """Return the share of test sentences that have an attractor, in percent."""
     counts = scores["n"].isel(seed=0)
     return 100 * float(1 - counts.sel(attractors="0") / counts.sel(attractors="all"))
-
-
-def count_holding(facts: FlowFacts, factor: float) -> int:
-    """Return how many verdicts hold with all thresholds multiplied by a factor."""
-    counts = count_scaled(facts.every, factor)
-    return sum(counts[kind] for kind in facts.exact)
 
 
 def list_training_sizes(facts: FlowFacts) -> list[int]:

@@ -1,6 +1,6 @@
 """The pages docs/attention_flow.md and docs/tables.md with their pictures."""
 
-from functools import partial
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ from headscope.core.prose import format_signed
 from headscope.core.provenance import read_provenance
 from headscope.experiments.claims import MOOT, JudgedClaim
 from headscope.experiments.pages.generate import Generated, StudyPages, write_pictures
-from headscope.experiments.pages.tables import draw_scaled
+from headscope.experiments.pages.tables import draw_scaled, to_grid
 from headscope.experiments.rendering.report import select_interval
 from headscope.experiments.seeds import combine_seeds
 from headscope.experiments.summary import list_tasks
@@ -26,18 +26,13 @@ from headscope_studies.attention_flow.claims import OF
 from headscope_studies.attention_flow.pages import tables
 from headscope_studies.attention_flow.pages.facts import (
     NAMES,
+    PAPER,
     SCRIPT_END,
     FlowFacts,
-    count_holding,
     count_inputs_by_task,
     list_changes_if_correct,
-    list_correlations,
-    list_gains,
     list_moves,
     list_reports,
-    list_script_gains,
-    list_sst_gains,
-    list_steps,
     list_training_sizes,
     list_tuned_scores,
     measure_attractors,
@@ -54,6 +49,9 @@ PRINTED = {
 }
 """The paper's tables by the kind of importance, and whether they are on SST-2."""
 
+TITLES = {PAPER: "its architecture, trained again", "all-MiniLM-L6-v2": "all-MiniLM-L6-v2, tuned"}
+"""How models are called in the first table."""
+
 
 def page(facts: FlowFacts) -> bytes:
     """Return the page."""
@@ -61,11 +59,9 @@ def page(facts: FlowFacts) -> bytes:
         FOLDER / "page.md",
         facts=facts,
         published_accuracy=paper.ACCURACY,
-        last={score: dict(zip(paper.SHOWN, list_printed(score, -1), strict=True)) for score in OF},
+        first_numbers=to_grid(tabulate_first_numbers(facts)),
         input_counts=count_inputs_by_task(facts),
-        list_correlations=list_correlations,
         tuned_scores=list_tuned_scores(facts),
-        sst_gain=paper.SST_GRADIENT["flow"][0][-1] - paper.SST_GRADIENT["raw"][0][-1],
         logged=list(paper.LOGGED.values()),
         printed={lens: means for lens, (means, _) in paper.GRADIENT.items()},
         printed_sst={lens: means[-1] for lens, (means, _) in paper.SST_GRADIENT.items()},
@@ -75,15 +71,10 @@ def page(facts: FlowFacts) -> bytes:
         accuracies={label: results["accuracy"] for label, results in facts.more.items() if "accuracy" in results},
         appendices=[results["appendix"] for results in facts.more.values() if "appendix" in results],
         count_inputs=lambda data: read_provenance(data)["n"],
-        list_gains=list_gains,
         measure_attractors=measure_attractors,
-        list_steps=partial(list_steps, facts),
-        script_gains=partial(list_script_gains, facts),
-        measure_saturation=measure_saturation,
+        show_step=show_step,
         changes_if_correct=list_changes_if_correct(facts),
         moves=list_moves(facts),
-        list_sst_gains=partial(list_sst_gains, facts),
-        scaled={factor: count_holding(facts, factor) for factor in (0.5, 1.0, 2.0)},
     ).encode()
 
 
@@ -93,10 +84,48 @@ def show_ends(data: xr.Dataset, score: str, lens: str) -> str:
     return ", ".join(format_signed(float(value), ".2f") for value in values)
 
 
-def list_printed(score: str, layer: int) -> list[float]:
-    """Return the paper's numbers on the verb for raw attention, rollout and flow in one layer."""
-    rows, _ = PRINTED[score, False]
-    return [rows[lens][0][layer] for lens in paper.SHOWN]
+def show_step(data: xr.Dataset, lens: str, step: str) -> str:
+    """Return the correlation in the last layer after a step towards the authors' script, the mean over seeds."""
+    values = data["step_correlation"].isel(task=0, layer=-1).sel(subset="all", step=step, lens=lens)
+    return format_signed(float(values.mean("seed")), ".2f")
+
+
+def tabulate_first_numbers(facts: FlowFacts) -> pd.DataFrame:
+    """Return the three numbers of the first screen: of the paper, and of every model."""
+    verb, sentiment = (f"{name}: raw → flow" for name in ("verb, blank-out", f"{paper.SST}, gradients"))
+    same = "tokens that get the same flow from every position"
+    printed = [{lens: rows[lens][0][-1] for lens in paper.SHOWN} for rows in (paper.BLANK_OUT, paper.SST_GRADIENT)]
+    columns = {"the paper": {verb: _show_gain(printed[0]), sentiment: _show_gain(printed[1]), same: "not measured"}}
+    for label, data in facts.models.items():
+        task = next(task for task in list_tasks(data) if task != paper.SST)  # natural sentences are first
+        saturated = measure_saturation(data)["same_for_sources"].sel(task=task)
+        columns[TITLES.get(label, label)] = {
+            verb: _show_gain(_select_last(data, task, "blank-out")),
+            sentiment: _show_sentiment(facts, label),
+            same: f"{float(saturated):.0f} %",
+        }
+    return pd.DataFrame(columns).rename_axis("last layer")
+
+
+def _show_sentiment(facts: FlowFacts, label: str) -> str:
+    """Return raw attention and flow on SST-2 by the authors' script and by their text, as far as they were measured."""
+    found = []
+    if label in facts.scripts:
+        data = combine_seeds(facts.scripts[label])
+        found.append(f"{_show_gain(_select_last(data, paper.SCRIPT, 'gradient'))} by their script")
+    if paper.SST in list_tasks(facts.models[label]):
+        found.append(f"{_show_gain(_select_last(facts.models[label], paper.SST, 'gradient'))} by their text")
+    return "; ".join(found) or "–"
+
+
+def _select_last(data: xr.Dataset, task: str, score: str) -> dict[str, float]:
+    """Return the correlations of the last layer by lens."""
+    last = data["correlation"].sel(task=task, subset="all", importance=score, lens=list(paper.SHOWN)).isel(layer=-1)
+    return dict(zip(paper.SHOWN, map(float, last), strict=True))
+
+
+def _show_gain(values: Mapping[str, float]) -> str:
+    return " → ".join(format_signed(values[lens], ".2f") for lens in ("raw", "flow"))
 
 
 def draw_grid(facts: FlowFacts, width: float = 6.9) -> Figure:
@@ -186,9 +215,9 @@ def draw_saturation(facts: FlowFacts) -> Figure:
 
 
 def draw_maps(facts: FlowFacts) -> Figure:
-    """Draw raw attention, rollout and flow of one sentence in every layer, as in Figure 1 of the paper."""
+    """Draw raw attention, rollout and flow of one sentence in the first and the last layer."""
     maps = next(results["maps"] for results in facts.more.values() if "maps" in results)  # the paper's model is first
-    return draw_three(maps)
+    return draw_three(maps, layers=(0, maps.sizes["layer"] - 1))
 
 
 PICTURES = {

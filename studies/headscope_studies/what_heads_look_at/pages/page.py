@@ -1,6 +1,7 @@
 """The page docs/what_heads_look_at.md with its pictures, and that of its tables."""
 
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -76,8 +77,7 @@ def collect_numbers(facts: HeadFacts) -> dict[str, Any]:
         "strict": {label: count_special(measured, ("cls", "sep"))[0] for label, measured in facts.surface.items()},
         "trees": trees,
         "words": {pair: select_whole(facts, *pair) for pair in facts.treebanks},
-        "branching": [100 * float(tree["branching_gain"]) for tree in trees.values()],
-        "branching_halves": list_branching(facts),
+        "list_added": partial(list_added, facts),
         "added": [100 * float(tree["distance_gain_change"]) for tree in trees.values()],
         "better_relations": tables.count_better(facts),
         "better": [better for _, _, better, _ in tables.count_better(facts)],
@@ -89,11 +89,11 @@ def collect_numbers(facts: HeadFacts) -> dict[str, Any]:
     }
 
 
-def list_branching(facts: HeadFacts) -> list[float]:
-    """Return the points by which the best single head is better than right-branching, for all divisions into halves."""
-    data = facts.probes["dependency"].sel(task="dependency", relation=probe_numbers.ALL, attention="raw")
-    accuracy = data["accuracy"]
-    gains = accuracy.sel(predictor="head") - accuracy.sel(predictor="right_branching")
+def list_added(facts: HeadFacts, label: str) -> list[float]:
+    """Return the points that attention adds to words and distances, for all treebanks and divisions into halves."""
+    data = facts.probes["attention_and_words"].sel(task="dependency", relation=probe_numbers.ALL, attention="raw")
+    accuracy = data["accuracy"].sel(model=label)
+    gains = accuracy.sel(predictor="probe") - accuracy.sel(predictor="distances")
     return [100 * float(gain) for gain in np.ravel(gains.values) if np.isfinite(gain)]
 
 
@@ -138,9 +138,10 @@ def draw_heads(facts: HeadFacts) -> Figure:
             panel.set_ylim(-4, 104)
         _draw_points(panels[2], {"from all tokens": raw["entropy"], "from [CLS]": raw["cls_entropy"]})
         panels[0].set_ylabel(label, fontsize=theme.text_size("note"))
+        panels[2].set_ylim(-0.3, 1.4 * float(max(raw["entropy"].max(), raw["cls_entropy"].max())))  # room for a legend
     grid.name_panels(["neighbors (%)", "special tokens (%)", "entropy (nats)"])
-    for panel, corner in zip(grid.rows[0], ("upper right", "upper right", "lower right"), strict=True):
-        panel.legend(fontsize=theme.text_size("small"), loc=corner, handletextpad=0.1, borderpad=0.2)
+    for panel in grid.rows[0]:
+        panel.legend(fontsize=theme.text_size("note"), loc="upper right", handletextpad=0.1, borderpad=0.2)
     grid.figure.supxlabel("layer", fontsize=theme.text_size("note"), color=theme.quiet)
     return grid.figure.figure
 

@@ -88,7 +88,7 @@ def test_the_page_answers_in_words_and_numbers_with_four_figures(facts, maker):
         facts,
         "| attention on [CLS], [SEP], periods and commas | ",
         "## Is attention to [SEP] a no-op?",
-        "**Attention adds ",
+        "| attention adds to words and distances | ",
         "of the antecedents in Winogender",
         words=900,
     )
