@@ -184,6 +184,7 @@ class App {
     if (state.theme !== before.theme) this.applyTheme();
     if (state.sheet !== before.sheet) this.describeHeader();
     this.changed = true;
+    this.writeUrl(); // at once: a reload may come before the next draw
     this.showReading(null);
     this.refresh();
   }
@@ -202,7 +203,6 @@ class App {
     this.open?.opened.update();
     if (!this.changed) return;
     this.changed = false;
-    this.writeUrl();
     this.options.onState?.(state);
   }
 

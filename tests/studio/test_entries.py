@@ -109,7 +109,7 @@ def test_a_sentence_ends_at_its_stop_and_not_at_that_of_a_name():
 
 
 def test_the_lenses_say_which_need_a_target_and_which_are_shown_at_first(described):
-    assert [entry["name"] for entry in described["lenses"] if entry["gradient"]] == ["gradient"]
+    assert [entry["name"] for entry in described["lenses"] if entry["gradient"]] == ["gradient", "logit", "relevance"]
     assert [entry["name"] for entry in described["lenses"] if entry["default"]] == ["effective", "raw"]
 
 
@@ -167,7 +167,7 @@ def test_a_parameter_is_a_plain_word_or_number(value):
         ({"name": "x" * 10_000}, "No lens is called 'x{80}'"),
         ({"name": "raw", "parameters": "x"}, "must be names with values"),
         ({"name": "raw", "parameters": {"x": 1}}, "No parameter of 'raw' is called 'x'"),
-        ({"name": "rollout", "parameters": {"residual": "much"}}, "must be a number, but got 'much'"),
+        ({"name": "rollout", "parameters": {"residual": "much"}}, "must be a number or measured, but got 'much'"),
         ({"name": "effective", "parameters": {"keys": "all"}}, "must be visible, padded or paper"),
     ],
 )

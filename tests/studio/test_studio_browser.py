@@ -16,7 +16,7 @@ from headscope.engine.predictions import compare_predictions, predict
 from tests.browser import browser
 from tests.models import text, tiny
 from tests.studio.live import save_model
-from tests.viewer.pages import SETTLE, launch, open_tab
+from tests.viewer.pages import launch, open_tab
 
 pytestmark = [browser, pytest.mark.timeout(600)]  # half a minute alone, minutes on a busy machine
 
@@ -113,7 +113,6 @@ def look(page, sentence, model=None):
     find(page, "button", "Look").click()
     page.wait_for_selector(IDLE)
     expect(page.locator(".hs-title")).to_contain_text(sentence[:30])
-    page.evaluate(SETTLE)  # a key pressed while the viewer still draws may move from the head that it showed before
 
 
 def tab_to(page, element):
@@ -210,6 +209,35 @@ def test_switching_heads_off_shows_the_prediction_that_python_computes(studio, f
     assert [row[1:] for row in rows] == [pytest.approx([before], abs=1e-5) for _, before, _ in expected]
 
 
+PRESS = """keys => keys.forEach(key =>
+  document.activeElement.dispatchEvent(new KeyboardEvent('keydown', { key, bubbles: true, cancelable: true })))"""
+
+
+def test_keys_act_on_the_chosen_head_before_it_is_drawn(studio):
+    page = studio.page
+    look(page, WORDS, "classifier")
+    find(page, "tab", "Heads off").click()
+    page.keyboard.press("Escape")
+    page.evaluate(PRESS, ["ArrowRight", "ArrowDown", "o"])  # in one task, so that nothing is drawn between them
+    assert is_shown(studio.state, {"layer": "1", "head": "1"})
+    expect(page.locator(".hs-chips")).to_have_text("L1H1 ×")
+
+
+def test_keys_move_between_heads_before_their_pictures_are_here(studio):
+    page = studio.page
+    held = []
+    page.route("**/*thumbs*", lambda route: held.append(route))
+    look(page, WORDS, "classifier")
+    page.keyboard.press("Escape")
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowDown")
+    assert is_shown(studio.state, {"layer": "1", "head": "1"})
+    assert held  # otherwise this test saw nothing
+    for request in held:
+        request.continue_()
+    expect(page.locator(".hs-reading")).to_contain_text("L1H1")
+
+
 def test_maps_without_a_head_are_shown_beside_the_others(studio):
     page = studio.page
     look(page, WORDS, "classifier")
@@ -279,7 +307,6 @@ def test_a_reload_shows_the_same_text_and_head_again(studio):
     page.keyboard.press("Escape")
     studio.press("ArrowRight", "ArrowDown")
     expect(page.locator(".hs-reading")).to_contain_text("L1H1")
-    page.evaluate(SETTLE)
     page.reload()
     expect(page.locator(".hs-title")).to_contain_text(WORDS)
     expect(page.locator(".hs-reading")).to_contain_text("L1H1")

@@ -298,7 +298,9 @@ class Studio {
     if (event.key === "Escape" && this.side.contains(target)) this.focusViewer();
     const typing = target.matches("input:not([type=radio], [type=checkbox], [type=range]), textarea, select");
     const viewing = this.place.contains(target) || target === document.body;
-    if (event.key.toLowerCase() === "o" && viewing && !typing) this.off.toggle();
+    if (event.key.toLowerCase() !== "o" || !viewing || typing) return;
+    this.chooseHead(); // the panel is told of a head only when that is drawn
+    this.off.toggle();
   }
 
   private focusViewer(): void {

@@ -112,6 +112,7 @@ class Grid implements OpenView {
   }
 
   update(): void {
+    this.arrange(); // keys move between heads before their pictures are here
     void this.load(++this.ask).catch((error) => this.viewer.fail(error));
   }
 
@@ -202,17 +203,25 @@ class Grid implements OpenView {
     return viewer.state.sort === "scalar" && scalar ? sortHeads(sheet.layers, sheet.heads, scalar) : null;
   }
 
+  /** Give each head its place. */
+  private arrange(): GridLayout {
+    const { rows, columns } = this.viewer.lens().thumbs;
+    const { layers, heads } = this.viewer.sheet();
+    const aspect = Math.max(0.5, Math.min(1.6, rows / columns));
+    this.layout = layoutGrid(layers, heads, this.order(), this.width(), aspect, this.space());
+    return this.layout;
+  }
+
+  private width(): number {
+    return Math.max(200, this.element.clientWidth);
+  }
+
   private draw(): void {
     const { viewer } = this;
-    const sheet = viewer.sheet();
-    const { rows, columns } = this.thumbs!;
-    const aspect = Math.max(0.5, Math.min(1.6, rows / columns));
-    const width = Math.max(200, this.element.clientWidth);
     const [shows, scalar] = [this.shows(), this.scalar()];
     fillLegend(this.legend, scalar ? makeLegend(viewer, scalar, (filter) => this.setFilter(filter)) : []);
-    const layout = layoutGrid(sheet.layers, sheet.heads, this.order(), width, aspect, this.space());
-    this.layout = layout;
-    const context = fitCanvas(this.canvas, Math.max(layout.width, Math.min(width, 320)), layout.height + LEGEND);
+    const layout = this.arrange();
+    const context = fitCanvas(this.canvas, Math.max(layout.width, Math.min(this.width(), 320)), layout.height + LEGEND);
     context.font = `11px ${FONT}`;
     context.fillStyle = viewer.palette.quiet;
     if (!layout.flowing) this.drawAxes(context, layout);

@@ -27,7 +27,8 @@ MAX_OFF = 512
 
 def describe_catalog() -> dict[str, Any]:
     """Return what can be chosen: entries with a sentence and their parameters."""
-    inner = [lens for lens in lenses.names() if lens not in ("rollout", "flow", "gradient")]
+    through = ("rollout", "flow", "relevance", "gradient", "logit")
+    inner = [lens for lens in lenses.names() if lens not in through]
     return {
         "lenses": [
             {
@@ -149,4 +150,5 @@ def check_heads(value: Any) -> tuple[str, ...]:
 
 
 def _needs_gradient(name: str) -> bool:
-    return "gradient" in lenses.make(name).needs
+    lens: Lens = lenses.make(name)
+    return lens.needs_target

@@ -105,7 +105,7 @@ def _read_target(body: Mapping[str, Any], specs: Sequence[str]) -> str | None:
     target = body.get("target") or "predicted"
     if not isinstance(target, str) or len(target) > 200:
         raise InputError("The target must be a short text, such as predicted or class=NAME.")
-    needed = any("gradient" in lenses.make(spec).needs for spec in specs)
+    needed = any(lenses.make(spec).needs_target for spec in specs)
     if not needed:
         return None
     parsed = parse_target(target)
