@@ -50,6 +50,7 @@ bench: .venv/ready       ## ratios against named peers
 	$(BIN)/python -m benchmarks.effective
 	$(BIN)/python -m benchmarks.causal
 	$(BIN)/python -m benchmarks.rollout
+	$(BIN)/python -m benchmarks.contributions
 	$(BIN)/python -m benchmarks.identifiability
 	$(BIN)/python -m benchmarks.flow
 	$(BIN)/python -m benchmarks.long
@@ -60,6 +61,7 @@ bench: .venv/ready       ## ratios against named peers
 	$(BIN)/python -m benchmarks.patterns
 	$(BIN)/python -m benchmarks.pruning
 	$(BIN)/python -m benchmarks.ablation
+	$(BIN)/python -m benchmarks.faithfulness
 	$(BIN)/pip install -q --no-deps bertviz==1.4.1
 	$(BIN)/python -m benchmarks.viewer
 	$(BIN)/python -m benchmarks.atlas

@@ -22,8 +22,10 @@ from pages import (
     atlas_page,
     clusters_page,
     cues_page,
+    faithfulness_page,
     flow_page,
     heads_page,
+    long_page,
     models_page,
     padding_page,
     performance_page,
@@ -102,6 +104,13 @@ def make_cues() -> Generated:
     yield from fill_page(DOCS / "cues.md", cues_page.parts())
 
 
+def make_faithfulness() -> Generated:
+    """Yield the page on judging lenses, and its figure."""
+    yield from write_pictures(faithfulness_page.pictures())
+    texts = {"measured": faithfulness_page.describe_measured(), "cost": faithfulness_page.describe_cost()}
+    yield from fill_page(DOCS / "faithfulness.md", texts)
+
+
 def make_training() -> Generated:
     """Yield the page on fine-tuning."""
     texts = {"tuned": training_page.table(), "translation": training_page.translation()}
@@ -135,8 +144,10 @@ GENERATORS: dict[str, Callable[[], Generated]] = {
     "rollout_and_flow": make_rollout_and_flow,
     "clusters": make_clusters,
     "ablation": lambda: fill_page(DOCS / "ablation.md", {"cost": ablation_page.table()}),
+    "faithfulness": make_faithfulness,
     "atlas": lambda: fill_page(DOCS / "atlas.md", {"cost": atlas_page.table()}),
     "pruning": lambda: fill_page(DOCS / "pruning.md", {"cost": pruning_page.table()}),
+    "long": lambda: fill_page(DOCS / "long.md", {"cost": long_page.table(), "possible": long_page.possible()}),
     "training": make_training,
     "cues": make_cues,
     "api": lambda: make_page(api_page, {}),

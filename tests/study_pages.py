@@ -37,6 +37,12 @@ def check_page(page, facts, *expected, words=1300):
     assert len(text.split()) < words
 
 
+def count_words(text):
+    """Return the number of words that a person reads: not those of tables, pictures, commands and the origin."""
+    prose = re.sub(r"```.*?```", "", text, flags=re.DOTALL)
+    return sum(len(line.split()) for line in prose.splitlines() if not line.startswith(("|", "![", "*Made by")))
+
+
 def check_tables(page, facts, *expected):
     """The page of all tables says what is expected, and shows only figures that are drawn; its text."""
     text = page.tables.page(facts).decode()

@@ -9,13 +9,15 @@ from typing import Any
 import headscope
 
 GROUPS = {
-    "Load, read, capture": ("load", "read", "capture", "stream", "by_layer", "generate", "edited", "average_heads"),
+    "Load, read, capture": (
+        *("load", "read", "repeat_tokens", "capture", "stream", "by_layer", "generate", "edited", "average_heads"),
+    ),
     "View": ("view", "to_words", "identifiability", "importances"),
     "Measure, probe and compare": ("measure", "merge", "compare", "cluster", "probe"),
     "Audit data": ("cues", "add_negated", "balance"),
     "Look, draw, save, report": ("show", "atlas", "draw", "save", "open_result", "report"),
     "Train, score, prune, repeat a study": (
-        *("finetune", "score", "ablate", "head_importance", "prune", "pruning_curve", "study"),
+        *("finetune", "score", "ablate", "head_importance", "faithfulness", "prune", "pruning_curve", "study"),
     ),
     "Objects": ("Model", "Example", "Tokens", "Trace", "Maps", "Importances"),
     "Write your own": (

@@ -42,8 +42,10 @@ from headscope.engine.importances import importances as importances
 from headscope.engine.load import load as load
 from headscope.engine.model import Model as Model
 from headscope.engine.pruning.prune import prune as prune
+from headscope.engine.repeat_tokens import repeat_tokens as repeat_tokens
 from headscope.experiments.study import study as study
 from headscope.head_atlas.atlas import atlas as atlas
+from headscope.judging.faithfulness import faithfulness as faithfulness
 from headscope.maps.per_example import PerExample as PerExample
 from headscope.maps.words import to_words as to_words
 from headscope.measuring.measure import measure as measure

@@ -72,7 +72,8 @@ def test_its_data_are_described(result):
 def test_its_report_is_written_as_html_markdown_and_latex(result, parts, tmp_path):
     page = hs.report(result[0].document, tmp_path / "report")
     assert "Entropy (the paper&#x27;s Table 1)" in page.read_text(encoding="utf-8")
-    assert {path.name for path in (tmp_path / "report" / "figures").glob("*.pdf")} == {"figure_1.pdf", "heads.pdf"}
+    figures = {path.name for path in (tmp_path / "report" / "figures").glob("*.pdf")}
+    assert figures == {"verdict_grid.pdf", "figure_1.pdf", "heads.pdf"}
     text = to_markdown(result[0].document)
     assert text.startswith("# Entropy\n\nA tiny study.\n\n## What holds\n")
     assert "**Table 1.** Entropy (the paper's Table 1). n = dev 12 inputs." in text

@@ -114,3 +114,32 @@ def test_shares_are_stacked_by_task_or_all_in_one_panel(tasks):
     )
     figure = facets.stacked_shares(shares, along="task", label="share of maps")
     assert len([axes for axes in figure.axes if axes.patches]) == (1 if tasks == 1 else 3)
+
+
+def name_places(labels, width=6.9):
+    """Return the labels along x of a panel that has these, as they are drawn."""
+    value = xr.DataArray(np.zeros((1, len(labels))), {"lens": ["raw"], "layer": labels}, ("lens", "layer"))
+    table = {"weight": {"RTE": xr.Dataset({"value": value, "low": value, "high": value})}}
+    figure = facets.interval_facets(table, x="layer", lines=True, width=width)
+    assert find_faults(figure) == []
+    return figure.axes[0].get_xticklabels()
+
+
+def test_numbers_that_would_overlap_are_left_out():
+    few, many = name_places(range(12)), name_places(range(144))
+    assert [label.get_text() for label in few] == [str(layer) for layer in range(12)]
+    assert [int(label.get_text()) for label in many] == list(range(0, 144, int(many[1].get_text())))
+    assert 1 < len(many) < 144
+    assert {label.get_rotation() for label in (*few, *many)} == {0}
+
+
+def test_words_are_all_written_and_turned_where_they_would_overlap():
+    few, many = name_places(["first", "second"]), name_places([f"relation {at}" for at in range(20)])
+    assert (len(few), len(many)) == (2, 20)
+    assert {label.get_rotation() for label in few} == {0}
+    assert {label.get_rotation() for label in many} == {40}
+
+
+def test_labels_of_places_are_large_enough_for_print():
+    labels = (*name_places(range(144), width=3.3), *name_places([f"relation {at}" for at in range(20)]))
+    assert min(label.get_fontsize() for label in labels) >= 7

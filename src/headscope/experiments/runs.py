@@ -1,7 +1,8 @@
 """The command line of scripts that are run once per model and dataset, and then join all runs into one file."""
 
 import argparse
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,12 @@ import xarray as xr
 import headscope as hs
 from headscope.core.estimate import interval_names
 from headscope.core.provenance import read_provenance, stamp
+from headscope.engine.model import Model
+from headscope.engine.progress import print_status
+from headscope.experiments.study import TaskStudy, stamp_tasks
+from headscope.experiments.tuned import describe_tuning
+from headscope.results.npz import write_npz
+from headscope.training.finetuning.settings import TrainingOptions
 from headscope.uncertainty.paired import least_margin
 
 TUNING: dict[str, Any] = {"epochs": 3, "batch_size": 16, "learning_rate": 5e-5, "warmup": 0.06}
@@ -98,11 +105,105 @@ def merge_facts(runs: Sequence[xr.Dataset], shared: Iterable[str], command: str)
     return {**first, "command": command}
 
 
-def split_stored(path: Path, joined: Iterable[str]) -> list[xr.Dataset]:
+def write_run(
+    numbers: xr.Dataset,
+    path: Path,
+    *,
+    study: TaskStudy,
+    base: Model,
+    label: str,
+    seed: int,
+    train: int,
+    tuning: TrainingOptions,
+) -> None:
+    """Write the numbers of one task with one seed, with how many examples the model learned from, and how."""
+    numbers = numbers.assign(train=("task", [train]), tuning=("task", [describe_tuning(tuning)]))
+    facts = {**study.describe_run(base, []), "model": label, "seed": seed}
+    write_npz(stamp_tasks(numbers, **facts).expand_dims(seed=[seed], axis=1), path)
+
+
+@dataclass(frozen=True)
+class SeedGroup:
+    """The runs of one model on all tasks with the same seeds, which are joined in one file."""
+
+    name: str  # of the model, and of how many seeds there are where others have more
+    runs: list[xr.Dataset]
+    stored: list[xr.Dataset]  # of an earlier run
+    facts: dict[str, Any]
+
+
+def group_runs(
+    stem: str, label: str, runs: Sequence[xr.Dataset], stored: Path | None, facts: dict[str, Any]
+) -> Iterator[SeedGroup]:
+    """Yield the runs of a model by their seeds: results can be joined only along seeds that all tasks have.
+
+    A group has what files of the folder `stored` have on other tasks, with the same seeds. Files that lose a task to
+    these runs, and get none, are a group too.
+
+    Parameters
+    ----------
+    stem
+        How the names of the files begin.
+    label
+        The name of the model.
+    runs
+        New results, of one task and one seed each.
+    stored
+        The folder of an earlier run.
+    facts
+        The provenance of the new results.
+    """
+    groups, joined = _group_seeds(runs), {str(run["task"].item()) for run in runs}
+    files = {} if stored is None else _read_stored(stored, f"{stem}{label}")
+    known = {seed for seeds in (*groups, *files) for seed in seeds}
+    sizes = [len(seeds) for seeds in {*groups, *files}]
+    if len(set(sizes)) < len(sizes):
+        listed = "; ".join(", ".join(map(str, seeds)) for seeds in (*groups, *files))
+        raise SystemExit(
+            f"Tasks of {label} have as many seeds, but others: {listed}. Their files would have one name. Run all "
+            "tasks with the same seeds, or with another number of them."
+        )
+    for seeds in dict.fromkeys((*groups, *files)):
+        new, earlier = groups.get(seeds, []), files.get(seeds)
+        tasks = [] if earlier is None else [str(task) for task in earlier["task"].values]
+        kept = [task for task in tasks if task not in joined]
+        if not new and kept == tasks:
+            continue  # as it was
+        if not new and not kept:
+            print_status(
+                f"All tasks of {label} with seeds {', '.join(map(str, seeds))} were run again: delete that file."
+            )
+            continue
+        about = {**facts, "stored": kept} if new or earlier is None else read_provenance(earlier)
+        about = {**about, "stored": [task for task in about.get("stored", ()) if task in kept]}
+        name, lacking = label, sorted(known.difference(seeds))
+        if lacking:
+            name, about = f"{label}-{len(seeds)}-seeds", {**about, "not_run": lacking}
+        yield SeedGroup(name, new, split_stored(earlier, joined), about)
+
+
+def _group_seeds(runs: Iterable[xr.Dataset]) -> dict[tuple[int, ...], list[xr.Dataset]]:
+    """Return the runs of tasks with the same seeds."""
+    tasks: dict[str, list[xr.Dataset]] = {}
+    for run in runs:
+        tasks.setdefault(str(run["task"].item()), []).append(run)
+    groups: dict[tuple[int, ...], list[xr.Dataset]] = {}
+    for part in tasks.values():
+        groups.setdefault(tuple(sorted(int(run["seed"].item()) for run in part)), []).extend(part)
+    return groups
+
+
+def _read_stored(folder: Path, start: str) -> dict[tuple[int, ...], xr.Dataset]:
+    """Return the stored results of a model by their seeds."""
+    paths = [folder / f"{start}.nc", *sorted(folder.glob(f"{start}-*-seeds.nc"))]
+    results = [hs.open_result(path) for path in paths if path.is_file()]
+    return {tuple(map(int, data["seed"].values)): data for data in results}
+
+
+def split_stored(stored: xr.Dataset | None, joined: Iterable[str]) -> list[xr.Dataset]:
     """Return the results of an earlier run, one for each task and seed, of the tasks that were not joined anew."""
-    if not path.is_file():
+    if stored is None:
         return []
-    stored = hs.open_result(path)
     tasks = [task for task in map(str, stored["task"].values) if task not in set(joined)]
     return [stored.sel(task=[task], seed=[seed]) for task in tasks for seed in stored["seed"].values]
 

@@ -101,7 +101,7 @@ def _draw_batch(job: MeasureJob, batch: Sequence[int], wanted: Mapping[int, set[
     with observer.edited_model() as model, ZipFile(path, "w", ZIP_DEFLATED) as archive:
         write = partial(_write_trace, archive, observer.settings.lenses, batch, wanted, kept)
         request = observer.make_request(model)
-        if observer.by_layer:
+        if observer.streams(inputs):
             map_layers(model, inputs, request, write)
         else:
             write(capture_batch(model, inputs, request))

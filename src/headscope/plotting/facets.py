@@ -1,7 +1,7 @@
 """Grids of panels over two dimensions of a Dataset: heat maps, points with intervals, stacked shares, pairs of maps."""
 
 from collections.abc import Mapping, Sequence
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import xarray as xr
@@ -16,6 +16,9 @@ from headscope.plotting.panels import new_grid
 
 CELL = 0.24
 """The largest side of a cell, in inches."""
+
+SMALLEST = 7.0
+"""Points; smaller labels of places are hard to read in print."""
 
 MAX_MAP_WIDTH = 11.0
 """Inches of a figure of attention maps that is wider than a page, so that all tokens are named."""
@@ -79,7 +82,8 @@ def interval_facets(
 
     `table` are rows of panels with their titles, each a mapping from the titles of its columns to a Dataset with
     `value`, `low` and `high`. Points of different series stand beside each other, or are joined by lines. A panel has
-    no labels below it where those of the panel underneath are the same.
+    no labels below it where those of the panel underneath are the same. Numbers that would overlap are left out, other
+    labels are turned.
     """
     titles = list(next(iter(table.values())))
     size = (width, 1.0 + 1.6 * len(table))
@@ -88,6 +92,7 @@ def interval_facets(
     for panels, columns, row_below in zip(grid.rows, table.values(), rows_below, strict=True):
         for panel, (title, data) in zip(panels, columns.items(), strict=True):
             _draw_series(panel, data, x, lines=lines)
+            _name_places(panel, [str(name) for name in data[x].values], (width - 0.65) / len(titles) - 0.1)
             below = row_below.get(title)
             if below is not None and np.array_equal(data[x].values, below[x].values):
                 panel.set_xticklabels([])
@@ -189,9 +194,8 @@ def _label_cells(
     panel.set_yticks(range(0, len(rows), step), labels=rows[::step] if named else [], fontsize=size)
     if not named:
         panel.tick_params(labelleft=False)
-    small = 6.0
-    step = int(np.ceil((fonts.label_width(heads) * small + 0.04) / cell[0]))
-    panel.set_xticks(range(0, len(heads), step), labels=heads[::step], fontsize=small)
+    step = int(np.ceil((fonts.label_width(heads) * SMALLEST + 0.04) / cell[0]))
+    panel.set_xticks(range(0, len(heads), step), labels=heads[::step], fontsize=SMALLEST)
     panel.xaxis.tick_top()
     panel.tick_params(length=0, pad=2)
     panel.spines[:].set(visible=True, color=theme.hatch, linewidth=0.4)
@@ -203,9 +207,19 @@ def _draw_series(panel: Axes, data: xr.Dataset, x: str, *, lines: bool) -> None:
     for style, name, shift in zip(series.styles(names, "attentions"), names, shifts, strict=True):
         values, places = Estimate.from_fields(data).sel(lens=name), np.arange(len(labels)) + shift
         series.draw_estimates(panel, values, places, style, kind="line" if lines else "points", size=3, label=name)
-    panel.set_xticks(range(len(labels)), labels=labels, fontsize=6.5, rotation=40, ha="right", rotation_mode="anchor")
     panel.set_xlim((-0.3, len(labels) - 0.7) if lines else (-0.6, len(labels) - 0.4))
     if lines:
         panel.axhline(0, color=theme.quiet, linewidth=0.5)
     series.style_axes(panel)
-    panel.tick_params(axis="x", labelsize=6.5)
+
+
+def _name_places(panel: Axes, labels: Sequence[str], width: float) -> None:
+    """Name the places along x of a panel of about `width` inches: numbers as many as fit, other labels all."""
+    size = max(SMALLEST, theme.text_size("small"))
+    step = int(np.ceil((fonts.label_width(labels) * size + 0.06) * len(labels) / width))
+    if not all(label.lstrip("-").replace(".", "", 1).isdigit() for label in labels):
+        turned: dict[str, Any] = {"rotation": 40, "ha": "right", "rotation_mode": "anchor"} if step > 1 else {}
+        panel.set_xticks(range(len(labels)), labels=labels, fontsize=size, **turned)
+    else:
+        panel.set_xticks(range(0, len(labels), step), labels=labels[::step], fontsize=size)
+    panel.tick_params(axis="x", labelsize=size)

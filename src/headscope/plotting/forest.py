@@ -83,4 +83,4 @@ def _label_rows(panel: Axes, models: Sequence[str], tasks: Sequence[str]) -> Non
     labels += [(_place(at, task, len(tasks)), name) for at in range(len(models)) for task, name in enumerate(tasks)]
     panel.set_yticks([height for height, _ in labels], labels=[name for _, name in labels])
     for tick, (_, name) in zip(panel.get_yticklabels(), labels, strict=True):
-        tick.set(fontsize=6.5, fontweight="bold" if name in models else "normal")
+        tick.set(fontsize=7.0, fontweight="bold" if name in models else "normal")

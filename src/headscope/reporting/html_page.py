@@ -159,10 +159,12 @@ def _paragraphs(text: str) -> list[str]:
 
 
 def _contents(titles: Sequence[tuple[str, str]]) -> str:
+    """Return the contents, folded so that the first figure is on the first screen."""
     if len(titles) < 2:
         return ""
     items = "\n".join(f'<li><a href="#{anchor}">{html.escape(title)}</a></li>' for anchor, title in titles)
-    return f'<nav aria-label="Contents">\n<h2>Contents</h2>\n<ul>\n{items}\n</ul>\n</nav>'
+    folded = f"<details>\n<summary>Contents</summary>\n<ul>\n{items}\n</ul>\n</details>"
+    return f'<nav aria-label="Contents">\n{folded}\n</nav>'
 
 
 def _section(number: int, section: Section, part_numbers: PartNumbers, images: Images) -> str:

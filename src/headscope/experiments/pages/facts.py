@@ -9,7 +9,7 @@ from typing import ClassVar
 
 import xarray as xr
 
-from headscope.core.prose import join_words
+from headscope.core.prose import count_noun, join_words
 from headscope.experiments.claims import (
     CODE,
     HOLDS,
@@ -44,6 +44,11 @@ class StudyFacts:
     def models(self) -> dict[str, xr.Dataset]:
         """The numbers of every model, seeds combined."""
         return {label: combine_seeds(data) for label, data in self.measured.items()}
+
+    @cached_property
+    def names(self) -> dict[str, str]:
+        """The name of every model by its label; tasks with fewer seeds have a label of their own."""
+        return {label: label.removesuffix(f"-{count}-seeds") for label, count in self.seeds.items()}
 
     @cached_property
     def judged_all(self) -> dict[str, list[JudgedClaim]]:
@@ -112,9 +117,9 @@ class StudyFacts:
         if counts == [1]:
             return ""
         if len(counts) == 1:
-            return f"{counts[0]} seeds"
+            return count_noun(counts[0], "seed")
         labels = {count: [label for label, known in self.seeds.items() if known == count] for count in counts}
-        return " or ".join(f"{count} seeds ({join_words(labels[count])})" for count in counts)
+        return " or ".join(f"{count_noun(count, 'seed')} ({join_words(labels[count])})" for count in counts)
 
     @cached_property
     def unstable(self) -> int:

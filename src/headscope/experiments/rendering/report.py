@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from headscope.core.document import Paragraph, Part, Picture, Section, Table
 from headscope.core.prose import count_noun, join_words
 from headscope.core.provenance import read_provenance
-from headscope.experiments.claims import Claim, JudgedClaim
+from headscope.experiments.claims import CODE, MOOT, Claim, JudgedClaim, list_verdict_names
 from headscope.experiments.rendering.sentences import (
     compare_verdicts,
     count_verdicts,
@@ -26,6 +26,7 @@ from headscope.experiments.summary import count_inputs, list_tasks, time_ratios
 from headscope.experiments.template import fill_template
 from headscope.experiments.thresholds import draw_thresholds, threshold_table
 from headscope.plotting.facets import interval_facets
+from headscope.plotting.verdict_grid import verdict_grid
 from headscope.reporting.frames import TableColumn, to_frame
 
 THRESHOLDS = {
@@ -33,6 +34,9 @@ THRESHOLDS = {
     "scaled_thresholds": "The number of each verdict if all thresholds are multiplied by the same factor.",
 }
 """Captions of what every study says about its thresholds."""
+
+GRID = {"verdict_grid": "The verdict on each claim by task; what each verdict means is said below."}
+"""The caption of the first figure of a report."""
 
 SCORE = "{} ({:.3f}, 95 % {:.3f} to {:.3f}; most common label {:.3f})"
 """How a row of `list_scores` is shown."""
@@ -110,11 +114,25 @@ def report_tasks(numbers: xr.Dataset, theirs: pd.DataFrame | None, number: int |
 
 def report_verdicts(sample: Captioner, judged: Sequence[JudgedClaim], before: Sequence[str], how: str) -> Section:
     """Return the section with the verdicts, overall and by task, after `before` and with how they are judged."""
-    parts: list[Part] = [*paragraphs(*before), sample.table("verdicts", verdict_table(judged))]
+    grid = replace(sample, captions=GRID).picture("verdict_grid", draw_verdict_grid(judged))
+    parts: list[Part] = [grid, *paragraphs(*before), sample.table("verdicts", verdict_table(judged))]
     parts += paragraphs(how, describe_tests(judged))
     if len(judged[0].tasks) > 1:
         parts.append(sample.table("verdicts_by_task", verdicts_by_task(judged)))
     return Section("What holds", parts)
+
+
+def draw_verdict_grid(judged: Sequence[JudgedClaim]) -> Figure:
+    """Draw the verdict on every claim by task; tasks on which only some claims are judged are left out."""
+    tasks = [task.task for task in judged[0].tasks]
+    published = [claim.claim.contrast for claim in judged if claim.claim.published]
+    kinds = list_verdict_names(published[0] if published else CODE)
+    rows = {
+        claim.text.rstrip("."): {("", task.task): task.verdict for task in claim.tasks if task.task in tasks}
+        for claim in judged
+    }
+    frame = pd.DataFrame.from_dict(rows, "index").dropna(how="all").fillna(MOOT)
+    return verdict_grid(frame, kinds if published else (kinds[0], *kinds[3:]))
 
 
 def report_thresholds(sample: Captioner, judged: Sequence[JudgedClaim]) -> Section:
