@@ -179,10 +179,10 @@ SCORES = """() => [...document.querySelectorAll('.hs-scores tbody tr')].map(row 
 
 def predict_again(page, action):
     """Do something that changes the prediction, and return the rows of the new one."""
-    before = page.wait_for_selector(".hs-scores")
+    before = page.wait_for_selector(".hs-predictions:not([aria-busy]) .hs-scores")
     action()
     before.wait_for_element_state("hidden")
-    page.wait_for_selector(".hs-scores")
+    page.wait_for_selector(".hs-predictions:not([aria-busy]) .hs-scores")
     return page.evaluate(SCORES)
 
 
@@ -236,6 +236,22 @@ def test_keys_move_between_heads_before_their_pictures_are_here(studio):
     for request in held:
         request.continue_()
     expect(page.locator(".hs-reading")).to_contain_text("L1H1")
+
+
+def test_a_prediction_is_marked_while_a_newer_one_is_computed(studio):
+    page, held = studio.page, []
+    look(page, WORDS, "classifier")
+    find(page, "tab", "Heads off").click()
+    page.wait_for_selector(".hs-predictions:not([aria-busy]) .hs-scores")
+    page.route("**/api/predict", lambda route: held.append(route))
+    with page.expect_request("**/api/predict"):
+        find(page, "button", "Switch off L0H0").click()
+    expect(page.locator(".hs-predictions")).to_have_attribute("aria-busy", "true")
+    expect(page.locator(".hs-scores")).to_be_visible()
+    for request in held:
+        request.continue_()
+    page.wait_for_selector(".hs-predictions:not([aria-busy]) .hs-scores")
+    assert len(page.evaluate(SCORES)[0]) == 3  # with all heads, and without
 
 
 def test_maps_without_a_head_are_shown_beside_the_others(studio):

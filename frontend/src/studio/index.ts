@@ -265,6 +265,7 @@ class Studio {
     this.tabs.rename("off", off.length ? `Heads off · ${off.length}` : "Heads off");
     this.off.alert.show("");
     if (!this.shown) return this.off.show(null);
+    this.off.wait();
     try {
       const body = { ...this.askedNow(this.shown), lenses: [], ...this.off.value };
       this.off.show((await post<{ predictions: Prediction[] }>("/api/predict", body, signal)).predictions);

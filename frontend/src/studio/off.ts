@@ -95,8 +95,14 @@ export class OffPanel {
     return chip;
   }
 
+  /** Mark what is shown as out of date until the next predictions come. */
+  wait(): void {
+    this.predictions.setAttribute("aria-busy", "true");
+  }
+
   /** Show what models predict; null while that is not known. */
   show(predictions: readonly Prediction[] | null): void {
+    this.predictions.removeAttribute("aria-busy");
     const shown = predictions ?? [];
     this.predictions.replaceChildren(...shown.map((each) => makePrediction(each, this.state.off)));
   }
