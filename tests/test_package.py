@@ -180,7 +180,8 @@ def test_every_version_is_pinned():
     pinned = {line.partition("==")[0] for line in lines}
     assert all(re.fullmatch(r"[a-z0-9._-]+==[\w.]+", line) for line in lines)
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text())
-    required = [*settings["project"]["dependencies"], *settings["dependency-groups"]["dev"]]
+    groups = settings["dependency-groups"]
+    required = [*settings["project"]["dependencies"], *groups["dev"], *groups["docs"]]
     assert {re.split(r"[><=]", requirement)[0] for requirement in required} <= pinned
 
 

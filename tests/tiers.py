@@ -44,6 +44,8 @@ GUARDS = {
         "tests/laws/test_rows.py::test_no_tensor_of_queries_and_keys_is_made",
     "tests/results/test_fuzz.py::test_thousands_of_damaged_files_end_in_one_sentence":
         "tests/results/test_fuzz.py::test_a_damaged_file_ends_in_one_sentence",
+    "tests/test_site.py::test_the_site_is_built_without_a_warning":
+        "tests/test_docs.py::test_links_have_a_target",
     "tests/test_rounding.py::test_numerical_tests_pass_under_other_rounding":
         "tests/laws/test_lenses.py::test_a_lens_equals_its_oracle",
     "tests/test_benchmarks.py::test_the_benchmark_of_long_texts_runs_on_a_tiny_text":

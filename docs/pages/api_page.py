@@ -94,9 +94,9 @@ class _Repr(str):
 
 
 def _readable(default: Any) -> Any:
-    """Return a default as it is written, "…" where that is a function or a factory."""
+    """Return a default as it is written, "..." where that is a function or a factory."""
     hidden = default is not inspect.Parameter.empty and re.search(r"factory| at 0x", repr(default))
-    return _Repr("…") if hidden else default
+    return _Repr("...") if hidden else default
 
 
 def _members(kind: type) -> Iterator[str]:
