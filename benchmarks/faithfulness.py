@@ -20,8 +20,8 @@ import torch
 
 import headscope as hs
 from headscope.engine.batch import make_batches
+from headscope.engine.default_model import default_folder
 from headscope.engine.edited import edited
-from headscope.engine.load import default_folder
 from headscope.judging.removal import RemoveEdges
 
 BAR = 40

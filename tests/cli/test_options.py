@@ -124,7 +124,7 @@ def test_every_verb_of_the_shell_is_compared():
     commands = {
         name for name, command in typer.main.get_command(app).commands.items() if not hasattr(command, "commands")
     }
-    assert commands - set(CALLED) == {"study", "studio", "list", "cite"}
+    assert commands - set(CALLED) == {"study", "studio", "list", "cite", "fetch-model"}
 
 
 @pytest.mark.parametrize("name", studies.names())

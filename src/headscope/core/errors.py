@@ -125,17 +125,12 @@ def first_line(error: Exception) -> str:
 
 def require_package(package: str, extra: str, purpose: str, hint: str = "") -> Any:
     """Import a package of an extra, or raise MissingExtra with the command that installs it."""
-    return import_or_explain(package, f"'headscope[{extra}]'", purpose, hint)
-
-
-def import_or_explain(package: str, arguments: str, purpose: str, hint: str = "") -> Any:
-    """Import an optional package, or raise MissingExtra with the arguments that `pip install` needs."""
     try:
         return import_module(package)
     except ImportError as error:
         raise MissingExtra(
             f"{purpose} needs the package {package.partition('.')[0]}, which is not installed. "
-            f"Install it with: pip install {arguments}{hint}"
+            f"Install it with: pip install 'headscope[{extra}]'{hint}"
         ) from error
 
 

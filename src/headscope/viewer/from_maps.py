@@ -19,7 +19,7 @@ from headscope.core.prose import join_words
 from headscope.core.spec import parse_spec
 from headscope.core.tokens import Tokens, token_labels
 from headscope.core.trace import Trace, at_least_float32
-from headscope.engine.load import DEFAULT
+from headscope.engine.default_model import DEFAULT
 from headscope.plotting.selection import DIAGNOSTICS, describe_maps
 from headscope.results.summarize import axis_label
 from headscope.viewer.encode import Array

@@ -1,7 +1,6 @@
 """Add the parts of speech of their words to examples."""
 
 import hashlib
-import os
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -13,6 +12,7 @@ from uuid import uuid4
 
 import numpy as np
 
+from headscope.core.cache import cache_folder
 from headscope.core.checksum import seal_zip
 from headscope.core.errors import InputError
 from headscope.core.example import Example
@@ -103,19 +103,8 @@ def cache_path(items: Sequence[Item], name: str) -> Path | None:
     for item in items:
         words = [item] if isinstance(item, str) else ["", *item]
         digest.update("\x00".join(words).encode(errors="surrogatepass") + b"\x01")
-    folder = _cache_folder()
+    folder = cache_folder()
     return None if folder is None else folder / "tags" / f"{digest.hexdigest()[:32]}.npz"
-
-
-def _cache_folder() -> Path | None:
-    if folder := os.environ.get("HEADSCOPE_CACHE"):
-        return Path(folder)
-    if folder := os.environ.get("XDG_CACHE_HOME"):
-        return Path(folder) / "headscope"
-    try:
-        return Path.home() / ".cache" / "headscope"
-    except RuntimeError:  # the user has no home folder
-        return None
 
 
 def _write(path: Path, items: Sequence[Tags]) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from headscope.core.errors import InputError, LoadError
-from headscope.engine.load import default_folder
+from headscope.engine.default_model import default_folder
 from headscope.engine.model import Model
 from headscope.engine.pruning.prune import make_pruned_class
 from headscope.engine.pruning.pruned_config import pruned_heads
