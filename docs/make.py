@@ -91,11 +91,17 @@ def make_rollout_and_flow() -> Generated:
     )
 
 
-def make_clusters() -> Generated:
-    """Yield the page on clusters of heads, and its figures."""
+def make_measuring() -> Generated:
+    """Yield what the page on measuring says of clusters of heads, and its figures."""
     yield from write_pictures(clusters_page.pictures())
-    texts = {"clusters": clusters_page.describe_clusters(), "speed": clusters_page.describe_speed()}
-    yield from fill_page(DOCS / "clusters.md", texts)
+    texts = {"clusters": clusters_page.describe_clusters(), "cluster_speed": clusters_page.describe_speed()}
+    yield from fill_page(DOCS / "measuring.md", texts)
+
+
+def make_ablation() -> Generated:
+    """Yield the page on ablating and removing heads."""
+    texts = {"ablation_cost": ablation_page.table(), "pruning_cost": pruning_page.table()}
+    yield from fill_page(DOCS / "ablation.md", texts)
 
 
 def make_cues() -> Generated:
@@ -139,14 +145,13 @@ GENERATORS: dict[str, Callable[[], Generated]] = {
     "compare": make_comparison,
     "models": lambda: fill_page(DOCS / "models.md", models_page.parts()),
     "edits": lambda: fill_page(DOCS / "edits.md", {"measured": describe_edits()}),
-    "words": lambda: fill_page(DOCS / "words.md", {"tagger": words_page.table()}),
+    "reading": lambda: fill_page(DOCS / "reading.md", {"tagger": words_page.table()}),
     "viewer": lambda: fill_page(DOCS / "viewer.md", {"beside": viewer_page.table()}),
     "rollout_and_flow": make_rollout_and_flow,
-    "clusters": make_clusters,
-    "ablation": lambda: fill_page(DOCS / "ablation.md", {"cost": ablation_page.table()}),
+    "measuring": make_measuring,
+    "ablation": make_ablation,
     "faithfulness": make_faithfulness,
     "atlas": lambda: fill_page(DOCS / "atlas.md", {"cost": atlas_page.table()}),
-    "pruning": lambda: fill_page(DOCS / "pruning.md", {"cost": pruning_page.table()}),
     "long": lambda: fill_page(DOCS / "long.md", {"cost": long_page.table(), "possible": long_page.possible()}),
     "training": make_training,
     "cues": make_cues,

@@ -1,4 +1,4 @@
-"""What docs/clusters.md shows, from docs/results/heads.nc and docs/results/performance_clusters_*.json."""
+"""What docs/measuring.md shows, from docs/results/heads.nc and docs/results/performance_clusters_*.json."""
 
 import json
 from collections.abc import Mapping

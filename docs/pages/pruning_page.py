@@ -1,4 +1,4 @@
-"""What pruning gains in docs/pruning.md, from docs/results/performance_pruning_*.json."""
+"""What pruning gains in docs/ablation.md, from docs/results/performance_pruning_*.json."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The table of docs/words.md, from docs/results/tagger.nc."""
+"""The table of docs/reading.md, from docs/results/tagger.nc."""
 
 from pathlib import Path
 

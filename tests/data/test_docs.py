@@ -1,4 +1,4 @@
-"""The code and tables of docs/reading.md and docs/words.md."""
+"""The code and tables of docs/reading.md."""
 
 import re
 from pathlib import Path
@@ -30,18 +30,14 @@ def run_code(name, folder, monkeypatch):
     return variables
 
 
-def test_the_code_on_reading_runs(tmp_path, monkeypatch):
+def test_the_code_on_reading_and_words_runs(tmp_path, monkeypatch):
     with pytest.warns(DataWarning, match=r"skipped 1 of 3 rows of damaged\.jsonl: line 2: "):
         variables = run_code("reading.md", tmp_path, monkeypatch)
     example = variables["examples"][1]
     assert (example.label, example.columns["place"]) == (1, "Ulm")
-    assert [row.values["text"] for row in variables["Fortune"]()(_sayings(tmp_path)).rows] == ["One.", "Two."]
-
-
-def test_the_code_on_words_runs(tmp_path, monkeypatch):
-    variables = run_code("words.md", tmp_path, monkeypatch)
     assert variables["words"].queries.text == [["[CLS]", "unbelievable", "tokenizers", ".", "[SEP]"]]
-    assert variables["examples"][0].columns["tags"] == ("PRON", "VERB", "PUNCT")
+    assert variables["tagged"][0].columns["tags"] == ("PRON", "VERB", "PUNCT")
+    assert [row.values["text"] for row in variables["Fortune"]()(_sayings(tmp_path)).rows] == ["One.", "Two."]
 
 
 def _sayings(folder):
