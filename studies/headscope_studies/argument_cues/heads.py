@@ -84,13 +84,14 @@ def compare_groups(table: xr.DataArray, by_cue: np.ndarray[Any, np.dtype[np.bool
     empty = np.full(shape, np.nan)
     if min(sizes) >= FEWEST:
         means = [np.nanmean(group, axis=0) for group in groups]
-        errors = [np.nanvar(group, axis=0, ddof=1) / np.isfinite(group).sum(0) for group in groups]
+        most = np.nanmax(table.values, axis=0)  # weights that are all the same differ by exactly 0, without rounding
+        errors = [np.nanvar(group - most, axis=0, ddof=1) / np.isfinite(group).sum(0) for group in groups]
         error = np.sqrt(errors[0] + errors[1])
         with np.errstate(invalid="ignore", divide="ignore"):
             degrees = error**4 / sum(part**2 / (size - 1) for part, size in zip(errors, sizes, strict=True))
         degrees = np.where(np.isfinite(degrees), degrees, 1.0)
         margin = student_margin(error * np.sqrt(degrees + 1), degrees + 1)
-        difference = means[0] - means[1]
+        difference = np.nanmean(groups[0] - most, axis=0) - np.nanmean(groups[1] - most, axis=0)
         p = t_test(difference, error, degrees)
         adjusted = np.stack([[correct_p_values(source.ravel()).reshape(source.shape) for source in lens] for lens in p])
     else:
