@@ -37,7 +37,7 @@ def __dir__() -> list[str]:
 
 
 def _list_by_old_name(name: str) -> Any:
-    """Return what `list_lenses` and the like were before `list("lenses")`; they leave after one release."""
+    """Return what `list_lenses` and the like were before `list("lenses")`; they leave with 1.1."""
     from headscope.core.catalog import catalogs
 
     folder = name.removeprefix("list_")

@@ -37,7 +37,7 @@ def headscope(monkeypatch, capfd):
 
 
 def test_the_version_is_shown(headscope):
-    assert re.fullmatch(r"headscope \d+\.\d+\.\d+\n", headscope("--version").stdout)
+    assert re.fullmatch(r"headscope \d+\.\d+\.\d+(rc\d+)?\n", headscope("--version").stdout)
 
 
 @pytest.mark.parametrize("verb", [(), ("show",), ("draw",), ("report",), ("list",), ("cite",)])
