@@ -10,7 +10,7 @@ export HF_HUB_DISABLE_TELEMETRY := 1
 quick test check static doctests soak: export OMP_WAIT_POLICY := PASSIVE
 quick test check static doctests soak: export OMP_NUM_THREADS := 1
 
-.PHONY: demo reports docs quick test check static doctests browser viewer bench soak clean
+.PHONY: demo reports docs wheel quick test check static doctests browser viewer bench soak clean
 
 demo: .venv/ready        ## the study of effective attention on the small default and a bundled task, with its report
 	$(BIN)/headscope study effective-attention --out out/demo
@@ -20,6 +20,12 @@ reports: .venv/ready     ## the HTML reports of all studies from the results in 
 
 docs: .venv/ready        ## these pages as a site with a search, in out/docs; warnings are errors, and nothing is fetched
 	$(BIN)/python -m sphinx -c docs -b html -W --keep-going -q -d out/doctrees . out/docs
+
+wheel: .venv/ready      ## sdist and wheel of headscope and headscope-studies, in dist, checked; nothing is fetched
+	rm -rf dist
+	$(BIN)/python -m build --no-isolation --outdir dist .
+	$(BIN)/python -m build --no-isolation --outdir dist studies
+	$(BIN)/python -m twine check --strict dist/*
 
 test: check browser      ## everything that must hold
 	$(BIN)/python -m pytest -n 2 --dist worksteal --durations=8

@@ -1,20 +1,17 @@
 """The installed package and its public names."""
 
 import ast
-import os
 import pkgutil
 import re
 import subprocess
 import sys
 import tomllib
-import venv
 from importlib import import_module
 from pathlib import Path
 
 import pytest
 
 import headscope
-from tests.pip import pip
 
 ROOT = Path(__file__).parents[1]
 SCRIPTS = [path for folder in ("benchmarks", "docs", "examples") for path in sorted((ROOT / folder).rglob("*.py"))]
@@ -183,49 +180,3 @@ def test_every_version_is_pinned():
     groups = settings["dependency-groups"]
     required = [*settings["project"]["dependencies"], *groups["dev"], *groups["docs"]]
     assert {re.split(r"[><=]", requirement)[0] for requirement in required} <= pinned
-
-
-@pytest.fixture(scope="module")
-def installed(tmp_path_factory):
-    """Install the wheel in a new environment outside the clone, with the libraries of this environment."""
-    folder = tmp_path_factory.mktemp("clean")
-    pip("wheel", "--wheel-dir", folder, ROOT)
-    (wheel,) = folder.glob("headscope-*.whl")
-    venv.create(folder / "env", with_pip=False)
-    (site,) = (folder / "env").glob("lib/python*/site-packages")
-    pip("install", "--no-compile", "--ignore-installed", "--prefix", folder / "env", wheel)
-    libraries = next(path for path in sys.path if path.endswith("site-packages"))
-    (site / "libraries.pth").write_text(f"import site; site.addsitedir({libraries!r})\n")
-    return folder / "env"
-
-
-def in_environment(installed, *command):
-    clean = {"PATH": os.environ["PATH"], "HOME": os.environ.get("HOME", "/"), "LANG": "C.UTF-8", "HF_HUB_OFFLINE": "1"}
-    return subprocess.run(command, cwd=installed, env=clean, capture_output=True, text=True)
-
-
-def test_the_wheel_works_outside_the_clone(installed):
-    code = (
-        "import headscope; print(headscope.__file__);"
-        "from headscope.data.reading.read import read; print(len(read('sample')))"
-    )
-    where, count = in_environment(installed, installed / "bin" / "python", "-c", code).stdout.split()
-    assert Path(where).is_relative_to(installed)
-    assert count == "100"
-
-
-def test_the_command_of_the_wheel_draws_a_figure(installed):
-    text = "The cat sat down because it was tired."
-    done = in_environment(installed, installed / "bin" / "headscope", "show", text, "-o", "cat.svg")
-    assert done.returncode == 0, done.stderr
-    assert "effective attention is the same as raw attention" in done.stdout
-    assert "<svg" in (installed / "cat.svg").read_text()
-
-
-def test_the_wheel_carries_types_and_licences(installed):
-    (package,) = installed.glob("lib/python*/site-packages/headscope")
-    (facts,) = installed.glob("lib/python*/site-packages/headscope-*.dist-info")
-    assert (package / "py.typed").exists()
-    assert (package / "__init__.pyi").exists()
-    assert (package / "data" / "bundled" / "GAP_LICENSE").exists()
-    assert list(facts.rglob("LICENSE"))
