@@ -8,6 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from headscope.core.explained import PAGES, find_page
+from tests.test_docs import list_anchors
+
 ROOT = Path(__file__).parents[1]
 
 
@@ -30,6 +33,14 @@ def test_every_page_is_in_the_index_once():
     ]
     assert sorted(page for page in listed if page.startswith("docs/")) == sorted({*pages} - {"docs/index"})
     assert len(listed) == len(set(listed))
+
+
+@pytest.mark.parametrize("topic", PAGES)
+def test_the_pages_that_errors_name_exist(topic):
+    page, _, section = find_page(topic).partition("#")
+    assert not section or f"#{section}" in list_anchors(ROOT / page)
+    folder = ROOT / "src" / "headscope" / topic.replace(".", "/")
+    assert topic in ("extras", "studies") or folder.is_dir() or folder.with_suffix(".py").is_file()
 
 
 def test_pictures_for_two_themes_become_a_picture_for_each():

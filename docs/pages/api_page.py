@@ -9,26 +9,11 @@ from typing import Any
 import headscope
 
 GROUPS = {
-    "Load, read, capture": (
-        *("load", "read", "repeat_tokens", "capture", "stream", "by_layer", "generate", "edited", "average_heads"),
-    ),
-    "View": ("view", "to_words", "identifiability", "importances"),
-    "Measure, probe and compare": ("measure", "merge", "compare", "cluster", "probe"),
-    "Audit data": ("cues", "add_negated", "balance"),
-    "Look, draw, save, report": ("show", "atlas", "draw", "save", "open_result", "report"),
-    "Train, score, prune, repeat a study": (
-        *("finetune", "score", "ablate", "head_importance", "faithfulness", "prune", "pruning_curve", "study"),
-    ),
-    "Objects": ("Model", "Example", "Tokens", "Trace", "Maps", "Importances"),
-    "Write your own": (
-        *("Lens", "make_maps", "Statistic", "PerExample", "Batch", "Probe", "Figure", "Edit", "Importance", "Study"),
-    ),
-    "List what there is": ("list",),
-    "Errors and warnings": (
-        *("HeadscopeError", "InputError", "UnknownName", "LoadError", "NotCaptured", "MissingExtra"),
-        *("CaptureError", "OutputError", "DataWarning"),
-    ),
+    group: re.split(r",\s+", names)
+    for group, names in re.findall(r"^(\w.+): (\w+(?:,\s+\w+)*)$", headscope.__doc__ or "", re.MULTILINE)
 }
+"""Names by what people want, as `help(headscope)` has them."""
+
 HEADER = """# All public names
 
 Generated from the docstrings by `docs/make.py`. The examples run as tests, after these lines:
@@ -46,7 +31,7 @@ def page() -> bytes:
     """Return the page."""
     names = {name for group in GROUPS.values() for name in group}
     if different := names ^ (set(headscope.__all__) - {"__version__"}):
-        raise SystemExit(f"docs/pages/api_page.py: {', '.join(sorted(different))} must be in GROUPS and in the façade.")
+        raise SystemExit(f"{', '.join(sorted(different))} must be in the docstring of headscope and in the façade.")
     preamble = "".join(example.source for example in examples(headscope)[:-1]).rstrip()
     anchors = _make_anchors(name for group in GROUPS.values() for name in group)
     index = [f"- {group}: {', '.join(f'[`{name}`](#{anchors[name]})' for name in GROUPS[group])}" for group in GROUPS]

@@ -5,6 +5,21 @@
 >>> trace = hs.capture(model, hs.read("sample")[1])  # a paragraph; in texts of up to 32 tokens all attention does
 >>> hs.view(trace, "effective")
 Maps(effective lens, self attention of 1 example, 6 layers × 12 heads, up to 70 tokens)
+
+Load, read, capture: load, read, repeat_tokens, capture, stream, by_layer, generate, edited, average_heads
+View: view, to_words, identifiability, importances
+Measure, probe and compare: measure, merge, compare, cluster, probe
+Audit data: cues, add_negated, balance
+Look, draw, save, report: show, atlas, draw, save, open_result, report
+Train, score, prune, repeat a study: finetune, score, ablate, head_importance, faithfulness, prune, pruning_curve, study
+Objects: Model, Example, Tokens, Trace, Maps, Importances
+Write your own: Lens, make_maps, Statistic, PerExample, Batch, Probe, Figure, Edit, Importance, Study
+List what there is: list
+Errors and warnings: HeadscopeError, InputError, UnknownName, LoadError, NotCaptured, MissingExtra, CaptureError,
+    OutputError, DataWarning
+
+help(hs.measure) and the like show parameters and an example, and hs.list("lenses") what there is of a kind. An error
+names the page that explains it.
 """
 
 import ast

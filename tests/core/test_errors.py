@@ -4,8 +4,10 @@ import math
 import sys
 
 import pytest
+import torch
 
-from headscope.core.errors import MissingExtra, first_line, require_package, unknown_name
+import headscope as hs
+from headscope.core.errors import InputError, MissingExtra, first_line, require_package, unknown_name
 
 
 def test_an_installed_package_is_imported():
@@ -30,3 +32,22 @@ def test_an_unknown_name_that_is_close_to_none_gets_no_suggestion():
 def test_the_first_line_of_an_error_is_its_message_or_its_type():
     assert first_line(ValueError("Too long.\nMore.")) == "Too long"
     assert first_line(ValueError()) == "ValueError"
+
+
+def test_an_error_names_the_page_on_what_was_being_done():
+    def notes(call):
+        with pytest.raises(hs.HeadscopeError) as caught:
+            call()
+        return caught.value.__notes__
+
+    trace = hs.Trace.of([torch.full((1, 1, 3, 3), 1 / 3)], ["a", "b", "c"])
+    assert notes(lambda: hs.view(trace, "efective")) == ["More: docs/lenses.md#which-lens-when"]
+    assert notes(lambda: hs.view(trace, "norm")) == ["More: docs/lenses.md#which-lens-when"]
+    assert notes(lambda: hs.read("none.csv")) == ["More: docs/reading.md"]
+    assert notes(lambda: hs.save(trace, "x.docx")) == ["More: docs/measuring.md#files-that-exist"]
+    assert notes(lambda: require_package("no_such_package", "extra", "This")) == ["More: docs/start.md#install"]
+
+
+def test_an_error_outside_of_the_package_names_no_page():
+    assert not hasattr(InputError("A message."), "__notes__")
+    assert str(InputError("A message.")) == "A message."

@@ -98,6 +98,8 @@ def report_errors(command: Callable[..., None]) -> Callable[..., None]:
                 command(*arguments, **options)
             except HeadscopeError as error:
                 console.print(f"[bold red]Error:[/] {translate(error)}")
+                for note in getattr(error, "__notes__", ()):
+                    console.print(f"[dim]{escape(note)}[/]")
                 sys.exit(exit_code(error))
             except KeyboardInterrupt as stop:
                 console.print(translate(stop) or "Stopped. No file was left half-written.")

@@ -9,13 +9,16 @@
     ├── CaptureError      the attention of a model cannot be captured
     └── OutputError       a file cannot be written
 
-Every message says what was requested, what the problem is, and what to do.
+Every message says what was requested, what the problem is, and what to do. A note below it names the page of the docs
+that explains what was being done.
 """
 
 from collections.abc import Iterable
 from difflib import get_close_matches
 from importlib import import_module
-from typing import Any
+from typing import Any, ClassVar
+
+from headscope.core.explained import find_page, find_page_of_caller
 
 
 class HeadscopeError(Exception):
@@ -26,7 +29,21 @@ class HeadscopeError(Exception):
     ... except hs.HeadscopeError as error:
     ...     print(error)
     No lens is called 'efective'. Did you mean 'effective'? Known: ...
+
+    Parameters
+    ----------
+    arguments
+        The message.
+    topic
+        A folder of the package, such as "lenses", whose page is named. Default: that of the code that is being run.
     """
+
+    default_topic: ClassVar[str] = ""
+
+    def __init__(self, *arguments: object, topic: str = "") -> None:
+        super().__init__(*arguments)
+        if page := find_page(topic or self.default_topic) or find_page_of_caller():
+            self.add_note(f"More: {page}")
 
 
 class InputError(HeadscopeError, ValueError):
@@ -35,6 +52,7 @@ class InputError(HeadscopeError, ValueError):
     >>> hs.capture(model, "A text.", layers=[99])
     Traceback (most recent call last):
     headscope.core.errors.InputError: There is no layer 99 here, only layers 0 to 5.
+    More: docs/capture.md
     """
 
 
@@ -44,6 +62,7 @@ class UnknownName(InputError):  # noqa: N818  (the name says what is wrong)
     >>> hs.draw(hs.view(trace), "matricks")
     Traceback (most recent call last):
     headscope.core.errors.UnknownName: No figure is called 'matricks'. Did you mean 'matrix'? Known: ...
+    More: docs/figures.md
     """
 
 
@@ -53,6 +72,7 @@ class LoadError(InputError):
     >>> hs.load("no-such-folder/no-such-model")
     Traceback (most recent call last):
     headscope.core.errors.LoadError: ...
+    More: docs/capture.md
     """
 
 
@@ -62,6 +82,7 @@ class NotCaptured(InputError):  # noqa: N818  (the name says what is wrong)
     >>> hs.view(hs.Trace.of(trace.attention, trace.keys.text), "norm")
     Traceback (most recent call last):
     headscope.core.errors.NotCaptured: The lens 'norm' needs 'output' and 'values', but this trace holds ...
+    More: docs/lenses.md#which-lens-when
     """
 
 
@@ -71,6 +92,8 @@ class MissingExtra(InputError):  # noqa: N818  (the name says what is wrong)
     >>> issubclass(hs.MissingExtra, hs.InputError)
     True
     """
+
+    default_topic = "extras"
 
 
 class CaptureError(HeadscopeError):
@@ -87,6 +110,7 @@ class OutputError(HeadscopeError):
     >>> hs.save(hs.view(trace).dataset(), "maps.docx")
     Traceback (most recent call last):
     headscope.core.errors.OutputError: A Dataset is saved as .nc .zarr .csv .parquet .html, but 'maps.docx' ...
+    More: docs/measuring.md#files-that-exist
     """
 
 
@@ -102,14 +126,15 @@ class DataWarning(UserWarning):
     """
 
 
-def unknown_name(what: str, name: str, known: Iterable[str]) -> UnknownName:
-    """Return an error that `name` is not one of `known`, with the closest name.
+def unknown_name(what: str, name: str, known: Iterable[str], topic: str = "") -> UnknownName:
+    """Return an error that `name` is not one of `known`, with the closest name and the page on a topic.
 
     >>> str(unknown_name("lens", "rolout", ["raw", "rollout"]))
     "No lens is called 'rolout'. Did you mean 'rollout'? Known: raw, rollout."
     """
     names = sorted(known)
-    return UnknownName(f"No {what} is called '{name}'. {suggest_name(name, names)}Known: {', '.join(names) or 'none'}.")
+    message = f"No {what} is called '{name}'. {suggest_name(name, names)}Known: {', '.join(names) or 'none'}."
+    return UnknownName(message, topic=topic)
 
 
 def suggest_name(name: str, names: Iterable[str]) -> str:

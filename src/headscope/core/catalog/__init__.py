@@ -57,14 +57,15 @@ class Catalog:
             return self._load(name, entry_point)
         if kind := (defined := self.defined()).get(name):
             return kind
-        error = unknown_name(self.kind, name, {*self.names(), *defined})
+        error = unknown_name(self.kind, name, {*self.names(), *defined}, self.folder)
         if "Did you mean" in str(error):
             raise error
         if self.folder == "studies" and not self.names():
-            raise UnknownName(f"{error} {NO_STUDIES}")
+            raise UnknownName(f"{error} {NO_STUDIES}", topic=self.folder)
         raise UnknownName(
             f"{error} A {self.kind} of your own is known once its class is defined; the shell and Ray need it in an "
-            f"installed package with the entry point 'headscope.{self.folder}'."
+            f"installed package with the entry point 'headscope.{self.folder}'.",
+            topic=self.folder,
         )
 
     def make(self, what: Any, **parameters: Any) -> Any:
