@@ -115,7 +115,7 @@ def compare_workers(count: int) -> None:
     ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level="error")
     times = {}
     for name, run in (("one process", job.observe), ("two Ray workers", distribute(job, 2))):
-        states = run(0)
+        states = run(job.plan.batches())
         next(states)  # workers have loaded the model
         start = time.perf_counter()
         for _ in states:

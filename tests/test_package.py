@@ -72,6 +72,7 @@ NAMES = {
     "repeat_tokens",
     "report",
     "save",
+    "scan",
     "score",
     "show",
     "stream",

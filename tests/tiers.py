@@ -54,6 +54,9 @@ GUARDS = {
         "tests/head_atlas/test_resume.py::test_states_as_a_worker_sends_them_give_the_same_bytes",
     "tests/measuring/test_long.py::test_a_text_of_8192_tokens_is_measured_in_less_than_2_gb":
         "tests/laws/test_rows.py::test_no_tensor_of_queries_and_keys_is_made",
+    "tests/measuring/test_windows.py::"
+    "test_a_run_over_a_file_that_was_killed_resumes_to_the_same_bits_also_with_two_workers":
+        "tests/measuring/test_windows.py::test_a_run_that_was_stopped_anywhere_resumes_to_the_same_bits",
     "tests/results/test_fuzz.py::test_thousands_of_damaged_files_end_in_one_sentence":
         "tests/results/test_fuzz.py::test_a_damaged_file_ends_in_one_sentence",
     "tests/test_site.py::test_the_site_is_built_without_a_warning":

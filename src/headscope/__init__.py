@@ -6,7 +6,7 @@
 >>> hs.view(trace, "effective")
 Maps(effective lens, self attention of 1 example, 6 layers × 12 heads, up to 70 tokens)
 
-Load, read, capture: load, read, repeat_tokens, capture, stream, by_layer, generate, edited, average_heads
+Load, read, capture: load, read, scan, repeat_tokens, capture, stream, by_layer, generate, edited, average_heads
 View: view, to_words, identifiability, importances
 Measure, probe and compare: measure, merge, compare, cluster, probe
 Audit data: cues, add_negated, balance

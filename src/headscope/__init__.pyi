@@ -31,6 +31,7 @@ from headscope.core.study import Study as Study
 from headscope.core.tokens import Tokens as Tokens
 from headscope.core.trace import Trace as Trace
 from headscope.data.reading.read import read as read
+from headscope.data.reading.scan import scan as scan
 from headscope.display.show import show as show
 from headscope.engine.capture import by_layer as by_layer
 from headscope.engine.capture import capture as capture

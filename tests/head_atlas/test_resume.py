@@ -33,8 +33,8 @@ def interrupt_after(monkeypatch, batches):
     """Let a measurement fail after some batches, each of which is saved."""
     observe = MeasureJob.observe
 
-    def fail(self, start=0):
-        for index, states in enumerate(observe(self, start)):
+    def fail(self, planned):
+        for index, states in enumerate(observe(self, planned)):
             if index == batches:
                 raise KeyboardInterrupt
             yield states
@@ -53,7 +53,7 @@ def test_a_run_that_was_interrupted_while_it_measured_gives_the_same_bytes(saved
                 KeyboardInterrupt, match=r"^Stopped. What is done so far is in .*atlas.unfinished: start it again"
             ):
                 make_atlas(model, tmp_path / "atlas")
-    assert read_checkpoint(tmp_path / "atlas.unfinished" / "measure.state").done == 3
+    assert read_checkpoint(tmp_path / "atlas.unfinished" / "measure.state").done == 12
     assert not (tmp_path / "atlas").exists()
     make_atlas(model, tmp_path / "atlas")
     assert read_files(tmp_path / "atlas") == expected
@@ -93,8 +93,8 @@ def test_other_options_do_not_continue_a_run_unless_it_may_be_discarded(saved, t
 def test_states_as_a_worker_sends_them_give_the_same_bytes(saved, expected, tmp_path, monkeypatch):
     observe = MeasureJob.observe
 
-    def send(self, start=0):
-        for states in observe(self, start):
+    def send(self, batches):
+        for states in observe(self, batches):
             yield Checkpoint.from_bytes(Checkpoint({}, 0, 0, states).to_bytes()).states
 
     monkeypatch.setattr(MeasureJob, "observe", send)

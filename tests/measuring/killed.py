@@ -12,8 +12,8 @@ measure.MIN_INTERVAL = measure.WRITE_FACTOR = 0
 observe = MeasureJob.observe
 
 
-def observe_slowly(self, start=0):
-    for states in observe(self, start):
+def observe_slowly(self, batches):
+    for states in observe(self, batches):
         time.sleep(0.05)
         yield states
 

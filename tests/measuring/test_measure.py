@@ -183,7 +183,7 @@ def test_an_interrupted_run_is_resumed(tmp_path, monkeypatch):
         interrupt(patch, 4)
         with pytest.raises(KeyboardInterrupt, match=r"Stopped after 8 of 20 examples\. They are saved in .*resume"):
             measured(batch_size=2, out=path)
-    assert read_checkpoint(tmp_path / "heads.nc.state").done == 4
+    assert read_checkpoint(tmp_path / "heads.nc.state").done == 8
     xr.testing.assert_identical(measured(batch_size=2, out=path, resume=True), whole)
     assert names(tmp_path) == ["heads.nc"]
 
@@ -193,7 +193,7 @@ def test_an_unfinished_run_is_not_overwritten(tmp_path, monkeypatch):
         interrupt(patch, 1)
         with pytest.raises(KeyboardInterrupt):
             measured(batch_size=2, out=tmp_path / "heads.nc")
-    with pytest.raises(InputError, match=r"holds 1 of 10 batches of an unfinished measurement\. Resume it \("):
+    with pytest.raises(InputError, match=r"holds 2 of 20 examples of an unfinished measurement\. Resume it \("):
         measured(batch_size=2, out=tmp_path / "heads.nc")
 
 
@@ -256,7 +256,9 @@ def test_a_damaged_checkpoint_is_refused(tmp_path):
 
 
 def test_a_folder_that_cannot_be_written_is_refused_before_any_work(tmp_path, monkeypatch):
-    monkeypatch.setattr("headscope.measuring.job.MeasureJob.observe", lambda self, start: pytest.fail("work was done"))
+    monkeypatch.setattr(
+        "headscope.measuring.job.MeasureJob.observe", lambda self, batches: pytest.fail("work was done")
+    )
     (tmp_path / "file").write_text("")
     with pytest.raises(OutputError, match="Cannot write"):
         measured(out=tmp_path / "file" / "heads.nc")
@@ -278,7 +280,7 @@ def test_a_full_disk_keeps_the_last_checkpoint(tmp_path, monkeypatch):
         patch.setattr(Path, "write_bytes", write)
         with pytest.raises(OutputError, match="the disk is full"):
             measured(batch_size=2, out=path)
-    assert read_checkpoint(tmp_path / "heads.nc.state").done == 2
+    assert read_checkpoint(tmp_path / "heads.nc.state").done == 4
     xr.testing.assert_identical(measured(batch_size=2, out=path, resume=True), measured(batch_size=2))
 
 

@@ -57,12 +57,12 @@ def test_two_workers_give_the_result_of_one_process(cluster, folder, tmp_path):
 
 def test_a_killed_worker_is_replaced_and_no_batch_is_lost(cluster, folder):
     job = prepare_job(hs.load(folder), examples(24), make_measure_settings(LENSES, STATISTICS, batch_size=2))
-    states = distribute(job, 2)(0)
+    states = distribute(job, 2)(job.plan.batches())
     whole = next(states)
     for process in workers():
         os.kill(process, signal.SIGKILL)
     whole = reduce(add_states, states, whole)
-    local = reduce(add_states, job.observe())
+    local = reduce(add_states, job.observe(job.plan.batches()))
     xr.testing.assert_allclose(to_dataset(whole, job.facts), to_dataset(local, job.facts), atol=1e-6)
 
 

@@ -502,8 +502,8 @@ from headscope.measuring.job import MeasureJob
 measure.MIN_INTERVAL = measure.WRITE_FACTOR = 0
 observe = MeasureJob.observe
 
-def stop_at_third(self, start=0):
-    for index, states in enumerate(observe(self, start)):
+def stop_at_third(self, batches):
+    for index, states in enumerate(observe(self, batches)):
         if index == 2 and "--resume" not in sys.argv:
             print("Waiting to be killed", flush=True)
             signal.pause()

@@ -6,12 +6,12 @@ import typer
 from rich.console import Console
 
 from headscope.cli.shared.console import load_library
-from headscope.cli.shared.options import Model, add_options, read_examples, select_options
+from headscope.cli.shared.options import Model, add_options, scan_examples, select_options
 from headscope.cli.shared.result_tables import print_result
 from headscope.core.prose import count_noun, format_bytes
 from headscope.data.reading.options import ReadOptions
 from headscope.engine.options import LoadOptions
-from headscope.engine.progress import format_duration
+from headscope.engine.progress import format_duration, show_progress
 from headscope.measuring.options import MeasureOptions
 
 
@@ -49,10 +49,13 @@ def command(
 
 
 def _read(model: Any, data: str, options: dict[str, Any]) -> Any:
-    """Read the examples, or for a model of images or sounds one of these or a folder of them."""
+    """Scan the examples, or for a model of images or sounds read one of these or a folder of them."""
     from headscope.engine.batch import read_inputs
 
-    return read_examples(data, options) if model.network.main_input_name == "input_ids" else read_inputs(model, data)
+    if model.network.main_input_name != "input_ids":
+        return read_inputs(model, data)
+    with show_progress(None, unit="rows counted") as advance:
+        return scan_examples(data, options, advance)
 
 
 def _print_estimate(console: Console, options: MeasureOptions) -> None:

@@ -2,8 +2,8 @@
 
 import math
 import random
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any
 
@@ -62,13 +62,63 @@ class Example(LazyFields):
         return type(self), (self.id, self.text, self.pair, self.words, self.label, dict(self.columns), self.part_of)
 
 
+@dataclass(frozen=True)
+class ExampleStream(Collection[Example]):
+    """Examples that are read from their source whenever they are gone through, and are never all in memory.
+
+    `hs.scan` makes one. A slice is a stream of its own.
+
+    >>> stream = ExampleStream(lambda: (Example(str(number), "The cat sat.") for number in range(9)), range(9))
+    >>> [example.id for example in stream[1::3]], len(stream)
+    (['1', '4', '7'], 9)
+    """
+
+    read: Callable[[], Iterator[Example]] = field(repr=False)
+    positions: Sequence[int]  # among the examples of the source, ascending
+
+    def __len__(self) -> int:
+        return len(self.positions)
+
+    def __iter__(self) -> Iterator[Example]:
+        wanted = iter(self.positions)
+        place = next(wanted, None)
+        for position, example in enumerate(self.read()):
+            if place is None:
+                return
+            if position == place:
+                yield example
+                place = next(wanted, None)
+
+    def __contains__(self, item: object) -> bool:
+        return any(item == example for example in self)
+
+    def __getitem__(self, part: slice) -> "ExampleStream":
+        return replace(self, positions=self.positions[part])
+
+
+Examples = Sequence[Example] | ExampleStream
+"""Examples that can be gone through again and again: in memory, or read each time."""
+
+
 def sample_examples(examples: Sequence[Example], limit: int | None, seed: int) -> list[Example]:
     """Return all examples, or a random sample of `limit` of them, in their original order."""
-    if limit is None or limit >= len(examples):
-        return list(examples)
+    positions = draw_positions(len(examples), limit, seed)
+    return list(examples) if positions is None else [examples[position] for position in positions]
+
+
+def sample_stream(stream: ExampleStream, limit: int | None, seed: int) -> ExampleStream:
+    """Return the sample of `sample_examples` as a stream."""
+    positions = draw_positions(len(stream), limit, seed)
+    return stream if positions is None else replace(stream, positions=[stream.positions[place] for place in positions])
+
+
+def draw_positions(count: int, limit: int | None, seed: int) -> list[int] | None:
+    """Return the positions of a random sample of `limit` of `count` examples, ascending; None if it is all of them."""
+    if limit is None or limit >= count:
+        return None
     if limit < 1:
         raise InputError(f"limit={limit} leaves no examples. Give at least 1.")
-    return [examples[index] for index in sorted(random.Random(seed).sample(range(len(examples)), limit))]
+    return sorted(random.Random(seed).sample(range(count), limit))
 
 
 def tabulate_examples(examples: Sequence[Example]) -> dict[str, list[Any]]:

@@ -6,8 +6,11 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 
-Advance = Callable[[int], None]
+Advance = Callable[..., None]
+"""Takes the number of items that are done, and how much work they were where items differ: 2 is that of two of them."""
+
 INTERVAL = 10.0
 """Seconds between two lines if stderr is no terminal."""
 NOTEBOOK_INTERVAL = 0.2
@@ -19,21 +22,72 @@ JSON_INTERVAL = 0.25
 
 
 @contextmanager
-def show_progress(total: int, *, done: int = 0, unit: str = "examples", quiet: bool = False) -> Iterator[Advance]:
-    """Show a bar in a terminal or notebook, lines on stderr elsewhere; yield a function that advances it."""
+def show_progress(
+    total: int | None, *, done: int = 0, unit: str = "examples", quiet: bool = False
+) -> Iterator[Advance]:
+    """Show a bar in a terminal or notebook, lines on stderr elsewhere; yield a function that advances it.
+
+    Without a `total`, what is done is counted. The remaining time is that of the remaining work at the mean speed so
+    far.
+    """
+    pace = _Pace(total, done, unit)
     if quiet:
-        yield lambda _: None
+        yield lambda *_: None
     elif os.environ.get(VARIABLE) == "json":
-        with _write_json(total, done, unit) as advance:
+        with _write_json(pace) as advance:
             yield advance
     elif in_notebook():
-        with _notebook_bar(total, done, unit) as advance:
+        with _notebook_bar(pace) as advance:
             yield advance
     elif sys.stderr.isatty():
-        with _terminal_bar(total, done, unit) as advance:
+        with _terminal_bar(pace) as advance:
             yield advance
     else:
-        yield _print_lines(total, done, unit)
+        yield _print_lines(pace)
+
+
+@dataclass
+class _Pace:
+    """How far a run has come, and how quickly."""
+
+    total: int | None
+    done: int  # when it was started
+    unit: str
+    start: float = field(default_factory=time.monotonic)
+    finished: int = field(init=False)
+    work: float = 0.0
+
+    def __post_init__(self) -> None:
+        self.finished = self.done
+
+    def advance(self, count: int, work: float | None = None) -> None:
+        self.finished += count
+        self.work += count if work is None else work
+
+    @property
+    def seconds(self) -> float:
+        return max(time.monotonic() - self.start, 1e-9)
+
+    @property
+    def rate(self) -> float:
+        return (self.finished - self.done) / self.seconds
+
+    @property
+    def left(self) -> float | None:
+        """Seconds that remain, or None if that is not known yet."""
+        if self.total is None or not self.work:
+            return None
+        return self.seconds / self.work * max(0.0, self.total - self.done - self.work)
+
+    @property
+    def count(self) -> str:
+        of = "" if self.total is None else f" of {self.total:,}"
+        return f"{self.finished:,}{of} {self.unit}"
+
+    def describe(self) -> str:
+        known = "number of all not known yet" if self.total is None else None
+        left = known or (f"{format_duration(self.left)} left" if self.left is not None else None)
+        return ", ".join(filter(None, (self.count, f"{self.rate:.3g}/s", left)))
 
 
 def format_duration(seconds: float) -> str:
@@ -63,26 +117,24 @@ def in_notebook() -> bool:
 
 
 @contextmanager
-def _notebook_bar(total: int, done: int, unit: str) -> Iterator[Advance]:
+def _notebook_bar(pace: _Pace) -> Iterator[Advance]:
     """Show an HTML progress element, which needs no widgets and stays readable in a saved notebook."""
     from IPython.display import display
 
-    start = last = time.monotonic()
-    finished = done
+    last = pace.start
 
     def render() -> dict[str, str]:
-        seconds = max(time.monotonic() - start, 1e-9)
-        rate = (finished - done) / seconds
-        left = f", {format_duration((total - finished) / rate)} left" if rate > 0 and finished < total else ""
-        speed = f", {rate:.3g}/s" if rate else ""
-        text = f"{finished:,} of {total:,} {unit} in {format_duration(seconds)}{speed}{left}"
-        return {"text/html": f'<progress value="{finished}" max="{total}"></progress> {text}', "text/plain": text}
+        left = f", {format_duration(pace.left)} left" if pace.left and pace.finished != pace.total else ""
+        speed = f", {pace.rate:.3g}/s" if pace.rate else ""
+        text = f"{pace.count} in {format_duration(pace.seconds)}{speed}{left}"
+        value = "" if pace.total is None else f' value="{pace.finished}" max="{pace.total}"'
+        return {"text/html": f"<progress{value}></progress> {text}", "text/plain": text}
 
     handle = display(render(), raw=True, display_id=True)
 
-    def advance(count: int) -> None:
-        nonlocal last, finished
-        finished += count
+    def advance(count: int, work: float | None = None) -> None:
+        nonlocal last
+        pace.advance(count, work)
         if (now := time.monotonic()) - last >= NOTEBOOK_INTERVAL:
             last = now
             handle.update(render(), raw=True)
@@ -94,58 +146,46 @@ def _notebook_bar(total: int, done: int, unit: str) -> Iterator[Advance]:
 
 
 @contextmanager
-def _terminal_bar(total: int, done: int, unit: str) -> Iterator[Advance]:
+def _terminal_bar(pace: _Pace) -> Iterator[Advance]:
     from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+    from rich.progress import BarColumn, Progress, TextColumn
 
-    columns = (
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn(f"{unit}, {{task.fields[rate]}}"),
-        TimeRemainingColumn(),
-        TextColumn("left"),
-    )
+    columns = (BarColumn(), TextColumn("{task.description}"))
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task, start, finished = bar.add_task("", total=total, completed=done, rate="starting"), time.monotonic(), 0
+        task = bar.add_task(f"{pace.count}, starting", total=pace.total, completed=pace.done)
 
-        def advance(count: int) -> None:
-            nonlocal finished
-            finished += count
-            rate = finished / max(time.monotonic() - start, 1e-9)
-            bar.update(task, advance=count, rate=f"{rate:.3g}/s")
+        def advance(count: int, work: float | None = None) -> None:
+            pace.advance(count, work)
+            bar.update(task, advance=count, description=pace.describe())
 
         yield advance
 
 
-def _print_lines(total: int, done: int, unit: str) -> Advance:
-    start = last = time.monotonic()
-    finished = done
+def _print_lines(pace: _Pace) -> Advance:
+    last = pace.start
 
-    def advance(count: int) -> None:
-        nonlocal last, finished
-        finished += count
-        now = time.monotonic()
-        if now - last >= INTERVAL:
-            last, rate = now, (finished - done) / (now - start)
-            left = format_duration((total - finished) / rate)
-            print_status(f"{finished:,} of {total:,} {unit}, {rate:.3g}/s, {left} left")
+    def advance(count: int, work: float | None = None) -> None:
+        nonlocal last
+        pace.advance(count, work)
+        if (now := time.monotonic()) - last >= INTERVAL:
+            last = now
+            print_status(pace.describe())
 
     return advance
 
 
 @contextmanager
-def _write_json(total: int, done: int, unit: str) -> Iterator[Advance]:
+def _write_json(pace: _Pace) -> Iterator[Advance]:
     """Print {"progress": [finished, total], "unit": …, "rate": …} at the start, every moment and at the end."""
-    start = last = time.monotonic()
-    finished = done
+    last = pace.start
 
     def write() -> None:
-        rate = (finished - done) / max(time.monotonic() - start, 1e-9)
-        print_status(json.dumps({"progress": [finished, total], "unit": unit, "rate": round(rate, 3)}))
+        facts = {"progress": [pace.finished, pace.total], "unit": pace.unit, "rate": round(pace.rate, 3)}
+        print_status(json.dumps(facts))
 
-    def advance(count: int) -> None:
-        nonlocal last, finished
-        finished += count
+    def advance(count: int, work: float | None = None) -> None:
+        nonlocal last
+        pace.advance(count, work)
         if (now := time.monotonic()) - last >= JSON_INTERVAL:
             last = now
             write()

@@ -77,14 +77,13 @@ def _build(job: MeasureJob, activity: Statistic, options: AtlasOptions, work: Pa
     """Measure the corpus, choose examples, and capture them again; what is done is kept in a folder."""
     lenses, quiet = job.observer.settings.lenses, not options.progress
     key = (to_spec(lenses[0]), to_spec(activity))
-    selector = Selector.make(key[0], activity, job.plan.examples, options.examples, options.seed)
+    selector = Selector.make(key[0], activity, len(job.plan.examples), options.examples, options.seed)
     state = _open_work(work, job, overwrite=options.overwrite)
     engine = start_engine(job, options.engine, options.workers)
     checkpoint = run_job(job, engine, state, quiet=quiet, resume=True, reduce=selector)
     picks = pick_examples(checkpoint.states[key], options.examples, selector.sample)
     kept = Kept(options.keys, options.threshold)
-    draw_examples(job, picks, kept, work / MAPS, quiet=quiet)
-    archive = Archive(job, picks, work / MAPS)
+    archive = Archive(draw_examples(job, picks, kept, work / MAPS, quiet=quiet))
     return AtlasContent(_make_result(job, checkpoint), picks, archive, key, lenses, kept, len(selector.sample))
 
 
@@ -104,7 +103,7 @@ def _prepare(options: AtlasOptions, activity: Statistic) -> MeasureJob:
     names = {item.name for item in fields(AtlasOptions)} & {item.name for item in fields(MeasuredInputs)}
     inputs = {name: getattr(options, name) for name in names}
     settings = make_measure_settings(options.lens, statistics, **inputs, rows=True)
-    job = prepare_job(options.model, options.data, settings, edit=options.edit)
+    job = prepare_job(options.model, options.data, settings, edit=options.edit, quiet=not options.progress)
     own = {
         "activity": to_spec(activity),
         **{name: getattr(options, name) for name in ("examples", "keys", "threshold")},

@@ -12,7 +12,7 @@ import numpy as np
 from torch import Tensor
 
 from headscope.core.errors import InputError
-from headscope.core.example import tabulate_examples
+from headscope.core.example import Example, tabulate_examples
 from headscope.core.lens import Lens
 from headscope.core.maps import Maps
 from headscope.core.tokens import Tokens, token_labels
@@ -40,18 +40,25 @@ class Kept:
 
 def draw_examples(
     job: MeasureJob, picks: Mapping[Head, Sequence[Pick]], kept: Kept, folder: Path, *, quiet: bool
-) -> None:
-    """Store the maps of all chosen examples, batch by batch; a batch that is stored already is left alone."""
-    wanted = _heads_by_position(picks)
-    batches = [[at for at in batch if at in wanted] for batch in job.plan.batches]
+) -> dict[int, Path]:
+    """Store the maps of all chosen examples, batch by batch, and return the archive of each position.
+
+    A batch that is stored already is left alone.
+    """
+    wanted, paths = _heads_by_position(picks), dict[int, Path]()
     make_folders(folder)
     with show_progress(len(wanted), unit="chosen examples", quiet=quiet) as advance:
-        for batch in filter(None, batches):
-            path = archive_path(folder, batch)
+        for batch in job.plan.batches():
+            chosen = {at: example for at, example in zip(batch.positions, batch.examples, strict=True) if at in wanted}
+            if not chosen:
+                continue
+            path = archive_path(folder, list(chosen))
             if not path.exists():
                 with atomic_path(path) as temporary:
-                    _draw_batch(job, batch, wanted, kept, temporary)
-            advance(len(batch))
+                    _draw_batch(job, chosen, wanted, kept, temporary)
+            paths |= dict.fromkeys(chosen, path)
+            advance(len(chosen))
+    return paths
 
 
 def archive_path(folder: Path, batch: Sequence[int]) -> Path:
@@ -62,11 +69,8 @@ def archive_path(folder: Path, batch: Sequence[int]) -> Path:
 class Archive:
     """The stored maps of all batches, read one by one."""
 
-    def __init__(self, job: MeasureJob, picks: Mapping[Head, Sequence[Pick]], folder: Path) -> None:
-        wanted = _heads_by_position(picks)
-        self._paths: dict[int, Path] = {}
-        for batch in ([at for at in batch if at in wanted] for batch in job.plan.batches):
-            self._paths |= dict.fromkeys(batch, archive_path(folder, batch))
+    def __init__(self, paths: Mapping[int, Path]) -> None:
+        self._paths = paths  # by position
 
     @property
     def signed(self) -> dict[str, bool]:
@@ -94,12 +98,14 @@ def _entry(head: Head, position: int) -> str:
     return f"L{head[0]}H{head[1]}/{position}.json"
 
 
-def _draw_batch(job: MeasureJob, batch: Sequence[int], wanted: Mapping[int, set[Head]], kept: Kept, path: Path) -> None:
+def _draw_batch(
+    job: MeasureJob, batch: Mapping[int, Example], wanted: Mapping[int, set[Head]], kept: Kept, path: Path
+) -> None:
     """Capture one batch, and store the maps of its examples; on a CPU each layer is freed before the next."""
     observer = job.observer
-    inputs, _ = make_inputs(observer, tuple(job.plan.examples[position] for position in batch))
+    inputs, _ = make_inputs(observer, tuple(batch.values()))
     with observer.edited_model() as model, ZipFile(path, "w", ZIP_DEFLATED) as archive:
-        write = partial(_write_trace, archive, observer.settings.lenses, batch, wanted, kept)
+        write = partial(_write_trace, archive, observer.settings.lenses, list(batch), wanted, kept)
         request = observer.make_request(model)
         if observer.streams(inputs):
             map_layers(model, inputs, request, write)

@@ -6,18 +6,18 @@ of the sample: exact where the corpus is no larger.
 """
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from headscope.core.errors import InputError
-from headscope.core.example import Example
 from headscope.core.spec import entry_name, to_spec
 from headscope.core.state import Array, Extremes, Rows, State
 from headscope.core.statistic import Statistic
 from headscope.maps.per_example import PerExample
 from headscope.measuring.observe import Key, States
+from headscope.measuring.plan import PlannedBatch
 
 SAMPLE = 1000
 """Examples whose activity is known for every head, to find the median."""
@@ -47,34 +47,33 @@ class Selector:
 
     key: Key  # lens and statistic
     variable: str
-    positions: Mapping[str, int]  # by id
     size: int
     sample: Array
 
     @classmethod
-    def make(cls, lens: str, activity: Statistic, examples: Sequence[Example], size: int, seed: int) -> "Selector":
-        """Return the selector of an activity; raise InputError where examples cannot be sorted by it."""
+    def make(cls, lens: str, activity: Statistic, count: int, size: int, seed: int) -> "Selector":
+        """Return the selector of an activity in `count` examples; raise InputError where it cannot sort them."""
         if not isinstance(activity, PerExample):
             raise InputError(
                 f"activity='{to_spec(activity)}' has no value for each example, so examples cannot be sorted by it. "
                 "Give another statistic, such as activity, entropy or peak."
             )
-        key, sample = (lens, to_spec(activity)), draw_sample(len(examples), seed)
-        positions = {example.id: position for position, example in enumerate(examples)}  # ids are unique
-        return cls(key, entry_name(type(activity)), positions, size, sample)
+        key, sample = (lens, to_spec(activity)), draw_sample(count, seed)
+        return cls(key, entry_name(type(activity)), size, sample)
 
-    def __call__(self, states: States) -> States:
-        """Return the states without the values of single examples."""
+    def __call__(self, batch: PlannedBatch, states: States) -> States:
+        """Return the states of a batch without the values of single examples."""
         _check_heads({lens: state for (lens, spec), state in states.items() if spec == self.key[1]})
-        return {key: self._reduce(state, chosen=key == self.key) for key, state in states.items()}
+        return {key: self._reduce(state, batch if key == self.key else None) for key, state in states.items()}
 
-    def _reduce(self, state: State, *, chosen: bool) -> State:
+    def _reduce(self, state: State, batch: PlannedBatch | None) -> State:
         leaves = {name: leaf for name, leaf in state.leaves.items() if not isinstance(leaf, Rows)}
-        if chosen:
+        if batch is not None:
             rows = state.leaves[f"{self.variable}_rows"]
             assert isinstance(rows, Rows)
             _check_axes(state, rows)
-            at = np.array([self.positions[str(name)] for name in rows.ids], np.int64)
+            positions = {example.id: at for example, at in zip(batch.examples, batch.positions, strict=True)}
+            at = np.array([positions[str(name)] for name in rows.ids], np.int64)
             leaves[LEAF] = Extremes.from_values(at, rows.values, self.size, self.sample)
         return replace(state, leaves=leaves)
 

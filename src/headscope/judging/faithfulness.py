@@ -1,9 +1,10 @@
 """Which lens is true: what lenses say of a model's attention beside what interventions do."""
 
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -45,8 +46,8 @@ from headscope.judging.tokens import TokenJudge
 from headscope.measuring.checkpoint import Checkpoint
 from headscope.measuring.measure import check_out, run_batches
 from headscope.measuring.observe import States
-from headscope.measuring.plan import BatchPlan, count_tokens, make_plan, max_cells
-from headscope.results.hashes import fingerprint_columns, fingerprint_examples, fingerprint_labels, hash_configs
+from headscope.measuring.plan import BatchPlan, PlannedBatch, count_tokens, max_cells, plan_batches
+from headscope.results.hashes import fingerprint_data, hash_configs
 from headscope.results.lock import lock_output
 from headscope.results.store import save
 from headscope.uncertainty.corrections import LEVEL
@@ -114,20 +115,20 @@ class JudgingJob:
     facts: Mapping[str, Any]
     interventions: Interventions = field(repr=False)
 
-    def judge_batches(self, start: int) -> Iterator[States]:
-        """Yield the states of the plan's batches from `start` on, in order."""
-        for index in range(start, len(self.plan.batches)):
+    def judge_batches(self, batches: Iterable[PlannedBatch]) -> Iterator[States]:
+        """Yield the states of batches of the plan, in order."""
+        for batch in batches:
             before, reads = self.interventions.forwards, dict(self.interventions.reads)
-            tables, labels = self._judge_batch(index)
+            tables, labels = self._judge_batch(batch)
             spent = self.interventions.forwards - before
             read = [self.interventions.reads.get(name, 0) - reads.get(name, 0) for name in READS]
             leaves = {**tables, "cost": Total(np.array([spent])), "reads": Total(np.array(read))}
             yield {(self.judges[0], "faithfulness"): State("faithfulness", leaves, labels)}
 
-    def _judge_batch(self, index: int) -> tuple[dict[str, Any], dict[str, Any]]:
+    def _judge_batch(self, batch: PlannedBatch) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return what was found in a batch, and the labels of its axes."""
-        numbers, options = list(self.plan.batches[index]), self.options
-        inputs, trace = self._capture(self.plan.batch(index))
+        numbers, options = list(batch.positions), self.options
+        inputs, trace = self._capture(batch.examples)
         labels: dict[str, Any] = {"layer": [int(label) for label in self._select_layers(trace)]}
         if self.judges == ("tokens",):
             tokens = self._make_token_judge()
@@ -203,7 +204,7 @@ class JudgingJob:
                 data = data.assign_coords(merging=("lens", list(state.labels["merging"])))
         forwards = float(leaves["cost"].sum[0]) / count
         data = data.assign(n=count, forwards=((), forwards, {"long_name": "cost in forward passes of the data"}))
-        fields = tabulate_examples(self.plan.examples)
+        fields = tabulate_examples(list(self.plan.examples))
         coords = {name: column for name, column in fields.items() if name not in data.variables}
         reads = {name: int(number) for name, number in zip(READS, leaves["reads"].sum, strict=True) if number}
         facts = {**hash_configs(self.facts), "reads": reads, "level": LEVEL, "correction": "holm", "paired": True}
@@ -232,9 +233,8 @@ def prepare_judging(options: FaithfulnessOptions) -> JudgingJob:
     _check_target(target, judges, lenses)
     site = _find_site(model, options.site, judges)
     examples = sample_examples(read_inputs(model, options.data), options.limit, options.seed)
-    lengths = [max(length, options.pad_to or 0) for length in count_tokens(model, examples, options.max_length)]
     cells = max_cells(model, 2 + len(lenses) + 4 * any(lens.lens.needs_target for lens in lenses))
-    plan = make_plan(examples, lengths, batch_size=options.batch_size, cells=cells, device=model.device.type)
+    plan = BatchPlan(examples, partial(_split, options, cells), len(examples))
     interventions = Interventions(
         model,
         site,
@@ -253,9 +253,7 @@ def prepare_judging(options: FaithfulnessOptions) -> JudgingJob:
         "target": None if target is None else target.spec,
         **{name: _to_plain(getattr(options, name)) for name in (*names, "read", "layers", "max_length", "pad_to")},
         **({"importance": describe_through(lenses)} if judges == ("tokens",) else {}),
-        "data": fingerprint_examples(examples),
-        "labels": fingerprint_labels(examples),
-        "columns": fingerprint_columns(examples),
+        **fingerprint_data(examples),
         "n": len(examples),
         "plan": plan.fingerprint,
         "limit": options.limit,
@@ -266,6 +264,14 @@ def prepare_judging(options: FaithfulnessOptions) -> JudgingJob:
         "threads": torch.get_num_threads(),
     }
     return JudgingJob(options, judges, lenses, plan, target, site, facts, interventions)
+
+
+def _split(options: FaithfulnessOptions, cells: int, examples: Sequence[Example], first: int) -> list[PlannedBatch]:
+    """Split the examples into batches; those of one batch have at most this number of cells of a map."""
+    model = options.model
+    lengths = [max(length, options.pad_to or 0) for length in count_tokens(model, examples, options.max_length)]
+    device = model.device.type
+    return plan_batches(examples, lengths, first=first, batch_size=options.batch_size, cells=cells, device=device)
 
 
 def _to_plain(value: Any) -> Any:

@@ -24,7 +24,7 @@ DAMAGED = "it is not a state that headscope wrote, or it is damaged. Measure it 
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """The summed states of the first `done` batches of a plan, and the facts of the run."""
+    """The summed states of the first `done` examples of a plan, and the facts of the run."""
 
     facts: Mapping[str, Any]
     done: int
@@ -34,7 +34,7 @@ class Checkpoint:
 
     @property
     def complete(self) -> bool:
-        """Whether it holds every batch of the plan."""
+        """Whether it holds every example of the plan."""
         return self.done == self.total
 
     def to_bytes(self) -> bytes:
@@ -64,7 +64,7 @@ class Checkpoint:
         states = {key: State.from_arrays(by_state[index]) for index, key in enumerate(keys)}
         checkpoint = cls(dict(about["facts"]), about["done"], about["total"], states, examples)
         if len(states) < len(keys) or not checkpoint.sound:
-            raise DamagedFile("Its batches, states or examples cannot be counted.")
+            raise DamagedFile("Its states or examples cannot be counted.")
         return checkpoint
 
     @property
@@ -105,7 +105,7 @@ def open_checkpoint(
         content = (
             "a finished measurement"
             if checkpoint.complete
-            else f"{checkpoint.done} of {checkpoint.total} batches of an unfinished measurement"
+            else f"{checkpoint.done:,} of {checkpoint.total:,} examples of an unfinished measurement"
         )
         raise InputError(
             f"{path} holds {content}. Resume it (resume=True, in the shell --resume), start over (overwrite=True, in "

@@ -1,21 +1,22 @@
 """Say how texts are measured whose maps do not fit in memory, before it begins."""
 
 import warnings
+from collections.abc import Sequence
 
 from headscope.core.errors import DataWarning, InputError
 from headscope.core.prose import count_noun, format_bytes
 from headscope.engine.memory import count_map_bytes, free_memory
 from headscope.measuring.observe import Observer
-from headscope.measuring.plan import BatchPlan
+from headscope.measuring.plan import PlannedBatch
 
 
-def check_blocks(observer: Observer, plan: BatchPlan) -> None:
+def check_blocks(observer: Observer, batches: Sequence[PlannedBatch]) -> None:
     """Say that queries are measured in blocks, once; raise InputError where whole maps are needed and cannot be had."""
     why, block = observer.why_whole(), observer.settings.block
     if block is not None:
         _check_possible(block, why)
         return
-    sizes = [(len(batch), max(plan.lengths[example] for example in batch)) for batch in plan.batches]
+    sizes = [(len(batch), batch.length) for batch in batches]
     large = [(count, length) for count, length in sizes if count * length**2 > (observer.max_cells or 0)]
     if not large:
         return

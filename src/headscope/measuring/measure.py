@@ -1,7 +1,8 @@
 """Measure statistics of every head over a dataset."""
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import nullcontext
 from dataclasses import fields, replace
 from pathlib import Path
@@ -17,7 +18,7 @@ from headscope.measuring.job import MeasureJob, prepare_job
 from headscope.measuring.merge import to_dataset
 from headscope.measuring.observe import States
 from headscope.measuring.options import MeasuredInputs, MeasureOptions
-from headscope.measuring.plan import BatchPlan
+from headscope.measuring.plan import BatchPlan, PlannedBatch
 from headscope.measuring.settings import make_measure_settings
 from headscope.results.atomic import REPLACE, check_name
 from headscope.results.lock import lock_output
@@ -28,10 +29,10 @@ ENDINGS = (".nc", ".zarr", ".csv", ".parquet", ".state")
 MIN_INTERVAL, WRITE_FACTOR = 5.0, 20
 """Seconds between two checkpoints: the minimum, and in multiples of the time that writing one takes."""
 
-Engine = Callable[[int], Iterator[States]]
-"""Yields the states of the plan's batches from a given index on, in order."""
+Engine = Callable[[Iterator[PlannedBatch]], Iterator[States]]
+"""Yields the states of batches, in their order."""
 
-Reduce = Callable[[States], States]
+Reduce = Callable[[PlannedBatch, States], States]
 """Reduces the states of one batch, with the values of every example, to what is kept of it."""
 
 
@@ -90,7 +91,8 @@ def prepare_measurement(options: MeasureOptions) -> MeasureJob:
     """Return the job of a measurement, ready to run."""
     inputs = {item.name: getattr(options, item.name) for item in fields(MeasuredInputs)}
     settings = make_measure_settings(options.lens, options.statistics, **inputs)
-    return prepare_job(options.model, options.data, settings, against=options.against, edit=options.edit)
+    model, data, quiet = options.model, options.data, not options.progress
+    return prepare_job(model, data, settings, against=options.against, edit=options.edit, quiet=quiet)
 
 
 def _make_result(job: MeasureJob, checkpoint: Checkpoint) -> xr.Dataset:
@@ -116,11 +118,12 @@ def run_job(
     now = run_batches(
         job.plan,
         job.facts,
-        engine if reduce is None else lambda start: map(reduce, engine(start)),
+        engine,
         path,
         quiet=quiet,
         resume=resume,
         overwrite=overwrite,
+        reduce=reduce or (lambda _, states: states),
         check=lambda states: to_dataset(states, job.facts, statistics),  # raises what the end would raise
     )
     now = now if reduce else replace(now, examples=job.tabulate())
@@ -138,35 +141,38 @@ def run_batches(
     quiet: bool,
     resume: bool = False,
     overwrite: bool = False,
+    reduce: Reduce = lambda _, states: states,
     check: Callable[[States], object] = lambda _: None,
 ) -> Checkpoint:
     """Add the states of all batches in the order of the plan, and write checkpoints, but not the complete one.
 
     `check` is called with the states of the first batch.
     """
-    total = len(plan.batches)
+    total = len(plan.examples)
     mode = {"resume": resume, "overwrite": overwrite}
     now = Checkpoint(facts, 0, total) if path is None else open_checkpoint(path, facts, total, **mode)
-    sizes = [len(batch) for batch in plan.batches]
     written, interval = time.monotonic(), MIN_INTERVAL
+    launched: deque[PlannedBatch] = deque()  # an engine may work on several at a time
     try:
-        with show_progress(sum(sizes), done=sum(sizes[: now.done]), quiet=quiet) as advance:
-            for states in engine(now.done):
+        with show_progress(total, done=now.done, quiet=quiet) as advance:
+            for states in engine(_note(plan.batches(now.done), launched)):
+                batch = launched[0]
+                kept = reduce(batch, states)
                 if not now.done:
-                    check(states)
-                now = Checkpoint(now.facts, now.done + 1, total, add_states(now.states, states))
-                advance(sizes[now.done - 1])
+                    check(kept)
+                now = Checkpoint(now.facts, now.done + len(batch), total, add_states(now.states, kept))
+                launched.popleft()
+                advance(len(batch), batch.work)
                 if path is not None and not now.complete and time.monotonic() - written >= interval:
                     start = time.monotonic()
                     write_checkpoint(now, path)
                     written = time.monotonic()
                     interval = max(MIN_INTERVAL, WRITE_FACTOR * (written - start))
     except (MemoryError, RuntimeError) as error:
-        if not is_out_of_memory(error):
+        if not is_out_of_memory(error) or not launched:
             raise
-        batch = plan.batches[now.done]
         raise HeadscopeError(
-            f"There is not enough memory for a batch of {len(batch)} examples of up to {plan.lengths[batch[0]]} "
+            f"There is not enough memory for a batch of {len(launched[0])} examples of up to {launched[0].length} "
             "tokens. Give a smaller batch_size, or truncate texts with max_length."
         ) from error
     except KeyboardInterrupt:
@@ -174,10 +180,17 @@ def run_batches(
             raise
         write_checkpoint(now, path)
         raise KeyboardInterrupt(
-            f"Stopped after {sum(sizes[: now.done]):,} of {sum(sizes):,} examples. They are saved in {path}: resume "
-            "with resume=True, in the shell --resume."
+            f"Stopped after {now.done:,} of {total:,} examples. They are saved in {path}: resume with resume=True, in "
+            "the shell --resume."
         ) from None
     return now
+
+
+def _note(batches: Iterable[PlannedBatch], launched: deque[PlannedBatch]) -> Iterator[PlannedBatch]:
+    """Yield batches, and note each as launched."""
+    for batch in batches:
+        launched.append(batch)
+        yield batch
 
 
 def check_out(out: str | Path | None, *, resume: bool, overwrite: bool) -> Path | None:

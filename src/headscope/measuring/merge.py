@@ -47,7 +47,7 @@ def merge(*states: str | Path) -> xr.Dataset:
             raise InputError(f"Cannot open {path}: {DAMAGED}")
         if not checkpoint.complete:
             raise InputError(
-                f"{path} is not finished: it holds {checkpoint.done} of {checkpoint.total} batches. Resume it "
+                f"{path} is not finished: it holds {checkpoint.done} of {checkpoint.total} examples. Resume it "
                 "(resume=True, in the shell --resume) before you merge."
             )
     _check_same_measurement(checkpoints)

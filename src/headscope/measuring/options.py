@@ -29,6 +29,10 @@ if TYPE_CHECKING:
     from headscope.engine.model import Model
 
 
+WINDOW = 10_000
+"""Examples that are sorted by length together. A batch is of one window, and no more than a window is in memory."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class MeasuredInputs(SampleOptions):
     """What is measured of which examples."""
@@ -46,6 +50,7 @@ class MeasuredInputs(SampleOptions):
     batch_size: int | None = option(
         None, "Maximum number of examples per batch. Default: 4,096 tokens, 16,384 on a GPU."
     )
+    window: int = option(WINDOW, "Number of examples that are read and sorted by length at a time.")
     block: int | None = option(
         None, "Number of queries whose maps are in memory at a time. Default: all, or fewer where maps would not fit."
     )

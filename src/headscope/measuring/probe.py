@@ -39,7 +39,7 @@ from headscope.engine.pruning.pruned_config import pruned_heads
 from headscope.engine.recording.sites import find_sites
 from headscope.maps.words import to_words
 from headscope.measuring.options import ProbedInputs, ProbeOptions
-from headscope.measuring.plan import BatchPlan, count_tokens, make_plan, max_cells
+from headscope.measuring.plan import PlannedBatch, count_tokens, max_cells, plan_batches
 from headscope.results.accuracies import document_name, number_documents
 from headscope.results.hashes import fingerprint_columns, fingerprint_examples, hash_configs
 
@@ -65,15 +65,11 @@ class ModelStream:
     """The maps of a model between the words of examples; the model runs again at every pass."""
 
     model: Model
-    plan: BatchPlan
+    examples: Sequence[Example]  # in the order of the data
+    plan: Sequence[PlannedBatch]
     settings: StreamSettings
     advance: Advance | None = None  # is told the number of examples of every batch that is new
     _seen: set[int] = field(default_factory=set)
-
-    @property
-    def examples(self) -> Sequence[Example]:
-        """All examples, in the order of the data."""
-        return self.plan.examples
 
     def __iter__(self) -> Iterator[Maps]:
         """Yield the maps of one batch after another, in the order of the plan."""
@@ -81,10 +77,10 @@ class ModelStream:
 
     def batches(self, start: int) -> Iterator[Maps]:
         """Yield the maps of the batches from number `start` on."""
-        for index in range(start, len(self.plan.batches)):
-            yield self._compute(self.plan.batch(index))
+        for index in range(start, len(self.plan)):
+            yield self._compute(self.plan[index].examples)
             if self.advance is not None and index not in self._seen:
-                self.advance(len(self.plan.batches[index]))
+                self.advance(len(self.plan[index]), self.plan[index].work)
             self._seen.add(index)
 
     def embed(self, words: Sequence[str]) -> Float[Tensor, "word hidden"]:
@@ -115,8 +111,8 @@ def make_stream(
     """Plan the batches of similar length, longest first."""
     lengths = count_tokens(model, examples, settings.max_length)
     cells, device = max_cells(model, copies=4), model.device.type
-    plan = make_plan(examples, lengths, batch_size=settings.batch_size, cells=cells, device=device)
-    return ModelStream(model, plan, settings, advance)
+    plan = plan_batches(examples, lengths, batch_size=settings.batch_size, cells=cells, device=device)
+    return ModelStream(model, examples, plan, settings, advance)
 
 
 @takes_options(ProbeOptions)

@@ -5,9 +5,11 @@ added in the same order as in one process.
 """
 
 import warnings
+from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import cached_property
+from itertools import cycle, islice
 from typing import Any
 
 from headscope.core.catalog import catalogs
@@ -18,14 +20,15 @@ from headscope.engine.model import Model
 from headscope.measuring.checkpoint import Checkpoint
 from headscope.measuring.job import MeasureJob, observe_batches
 from headscope.measuring.observe import Observer, States
+from headscope.measuring.plan import PlannedBatch
 from headscope.results.resume import find_difference
 
 RETRIES = 3  # restarts of a dead worker, and repetitions of a batch
 QUEUED = 3  # batches queued per worker, so that none is idle
 
 
-def distribute(job: MeasureJob, workers: int | None) -> Callable[[int], Iterator[States]]:
-    """Return a function that yields the states of the plan's batches from a given index on, in order.
+def distribute(job: MeasureJob, workers: int | None) -> Callable[[Iterator[PlannedBatch]], Iterator[States]]:
+    """Return a function that yields the states of batches, in their order.
 
     By default there is one worker for each CPU or GPU.
     """
@@ -35,7 +38,7 @@ def distribute(job: MeasureJob, workers: int | None) -> Callable[[int], Iterator
     _check_loadable(job)
     _check_importable(job)
 
-    def observe(start: int) -> Iterator[States]:
+    def observe(batches: Iterator[PlannedBatch]) -> Iterator[States]:
         if not ray.is_initialized():
             ray.init(num_cpus=workers, include_dashboard=False, log_to_driver=False, logging_level="error")
         gpu = job.observer.model.device.type == "cuda"
@@ -46,7 +49,7 @@ def distribute(job: MeasureJob, workers: int | None) -> Callable[[int], Iterator
         description = _describe_observer(job)
         actors = [actor_class.remote(description) for _ in range(count)]
         try:
-            yield from _observe_in_order(ray, job, actors, start)
+            yield from _observe_in_order(ray, actors, batches)
         finally:
             for actor in actors:
                 ray.kill(actor)
@@ -54,29 +57,33 @@ def distribute(job: MeasureJob, workers: int | None) -> Callable[[int], Iterator
     return observe
 
 
-def _observe_in_order(ray: Any, job: MeasureJob, actors: list[Any], start: int) -> Iterator[States]:
-    """Keep every worker busy, and yield the states in the order of the plan."""
-    pending: dict[int, Any] = {}  # futures by index of the batch
-    submitted, warned = start, False
-    for index in range(start, len(job.plan.batches)):
-        while submitted < len(job.plan.batches) and len(pending) < QUEUED * len(actors):
-            pending[submitted] = actors[submitted % len(actors)].observe.remote(job.plan.batch(submitted))
-            submitted += 1
+def _observe_in_order(ray: Any, actors: list[Any], batches: Iterator[PlannedBatch]) -> Iterator[States]:
+    """Keep every worker busy, and yield the states in the order of the batches."""
+    workers, warned = cycle(actors), False
+    first = zip(islice(workers, QUEUED * len(actors)), batches, strict=False)
+    pending = deque(_submit(worker, batch) for worker, batch in first)
+    while pending:
+        batch, result = pending.popleft()
         try:
-            data: bytes = ray.get(pending.pop(index))
+            data: bytes = ray.get(result)
         except ray.exceptions.RayTaskError as error:
             raise error.cause if isinstance(error.cause, HeadscopeError) else error from None
         except ray.exceptions.RayActorError as error:
-            batch = job.plan.batch(index)
             raise HeadscopeError(
                 f"A worker died {RETRIES + 1} times over the same batch, of {len(batch)} examples, the first of them "
-                f"'{batch[0].id}'. It may not fit in memory: give a smaller batch_size."
+                f"'{batch.examples[0].id}'. It may not fit in memory: give a smaller batch_size."
             ) from error
         checkpoint = Checkpoint.from_bytes(data)
         if not warned and (texts := checkpoint.facts["warnings"]):
             warned = True
             warnings.warn(texts[0], DataWarning, stacklevel=2)
+        if (following := next(batches, None)) is not None:
+            pending.append(_submit(next(workers), following))
         yield checkpoint.states
+
+
+def _submit(worker: Any, batch: PlannedBatch) -> tuple[PlannedBatch, Any]:
+    return batch, worker.observe.remote(batch.examples)
 
 
 class _Worker:

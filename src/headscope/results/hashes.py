@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import CodeType
 from typing import Any
@@ -31,22 +31,35 @@ def hash_file(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()[:16]
 
 
-def fingerprint_labels(examples: Sequence[Example]) -> str | None:
-    """Return a hash of the labels; None without any."""
-    labels = [example.label for example in examples]
-    return None if all(label is None for label in labels) else fingerprint(map(repr, labels))
-
-
 def fingerprint_columns(examples: Sequence[Example]) -> str | None:
     """Return a hash of the further columns; None without any."""
+    return fingerprint_data(examples)["columns"]
 
+
+def fingerprint_data(
+    examples: Iterable[Example], advance: Callable[[int], object] = lambda _: None
+) -> dict[str, str | None]:
+    """Return hashes of examples ("data"), of their labels and of their further columns; None for what none has.
+
+    They are gone through once; `advance` is told the number of examples.
+    """
+    digests = {name: hashlib.sha256() for name in ("data", "labels", "columns")}
+    found = {"data"}
+    for example in examples:
+        for text in _describe_example(example, labels=False):
+            digests["data"].update(text.encode() + b"\x00")
+        digests["labels"].update(repr(example.label).encode() + b"\x00")
+        digests["columns"].update(_describe_columns(example).encode() + b"\x00")
+        found |= ({"labels"} if example.label is not None else set()) | ({"columns"} if example.columns else set())
+        advance(1)
+    return {name: digest.hexdigest()[:16] if name in found else None for name, digest in digests.items()}
+
+
+def _describe_columns(example: Example) -> str:
     def to_plain(value: Any) -> Any:
         return dict(value) if isinstance(value, Mapping) else value.tolist() if hasattr(value, "tolist") else str(value)
 
-    if not any(example.columns for example in examples):
-        return None
-    options: Any = {"sort_keys": True, "ensure_ascii": False, "default": to_plain}
-    return fingerprint(json.dumps(dict(example.columns), **options) for example in examples)
+    return json.dumps(dict(example.columns), sort_keys=True, ensure_ascii=False, default=to_plain)
 
 
 _METHODS = ("__call__", "__post_init__")
@@ -78,11 +91,11 @@ def fingerprint_code(entry_class: type) -> str:
 
 def fingerprint_examples(examples: Iterable[Example], *, labels: bool = False) -> str:
     """Return a hash of ids, texts, words and images, and of the tags or, with `labels`, of the labels and choices."""
+    return fingerprint(text for example in examples for text in _describe_example(example, labels=labels))
 
-    def texts(example: Example) -> Iterator[str]:
-        yield from (example.id, example.text, example.pair or "", "\x01".join(example.words or ()))
-        columns = example.columns
-        yield from (columns["image"].digest,) if hasattr(columns.get("image"), "digest") else ()
-        yield from (repr(example.label), *map(str, columns.get("choices", ()))) if labels else columns.get("tags", ())
 
-    return fingerprint(text for example in examples for text in texts(example))
+def _describe_example(example: Example, *, labels: bool) -> Iterator[str]:
+    yield from (example.id, example.text, example.pair or "", "\x01".join(example.words or ()))
+    columns = example.columns
+    yield from (columns["image"].digest,) if hasattr(columns.get("image"), "digest") else ()
+    yield from (repr(example.label), *map(str, columns.get("choices", ()))) if labels else columns.get("tags", ())

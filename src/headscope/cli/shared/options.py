@@ -143,7 +143,18 @@ def read_examples(source: str, options: Mapping[str, Any]) -> Any:
     """Read the examples of a source by those of the options that say how."""
     import headscope as hs
 
+    return hs.read(source, **_select_columns(options))
+
+
+def scan_examples(source: str, options: Mapping[str, Any], advance: Any) -> Any:
+    """Return the examples of a source as a stream; `advance` is told how many rows were counted."""
+    from headscope.data.reading.scan import open_stream
+
+    return open_stream(ReadOptions(source, **_select_columns(options)), advance)
+
+
+def _select_columns(options: Mapping[str, Any]) -> dict[str, Any]:
     columns = {name: value for name, value in select_options(options, ReadOptions).items() if value != ""}
     if len(columns.get("choices", ())) == 1:
         (columns["choices"],) = columns["choices"]  # a column of lists
-    return hs.read(source, **columns)
+    return columns

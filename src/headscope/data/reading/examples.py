@@ -1,8 +1,9 @@
 """Make examples from the rows of a table."""
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, MutableMapping
+from dataclasses import dataclass, replace
+from functools import cached_property
 from types import MappingProxyType
 from typing import Any
 
@@ -22,6 +23,10 @@ from headscope.data.reading.values import (
 )
 
 Label = int | float | str | None
+Draft = dict[str, Any]
+"""The fields of an example, with the label as it is in the data."""
+
+SHOWN_PROBLEMS = 3
 
 TEXT_PAIRS = (
     ("text", "pair"),
@@ -42,54 +47,77 @@ LABELS = ("label", "gold_label")
 IDS = ("id", "idx", "index", "sent_id")
 
 
-def make_examples(
-    table: RecordTable, columns: Columns, *, skip: bool = False, label_numbers: Mapping[str, int] | None = None
-) -> list[Example]:
-    """Return each row as an example; with `skip`, rows that cannot be read are skipped and counted in a warning.
+@dataclass(frozen=True)
+class Parsing:
+    """What the user says of rows: the columns, the number of each label, and whether to skip what cannot be read."""
 
-    `columns` are the columns that the user named, `label_numbers` those of the classes of labels.
+    columns: Columns
+    label_numbers: Mapping[str, int] | None = None
+    skip: bool = False
+
+
+def make_examples(table: RecordTable, how: Parsing) -> list[Example]:
+    """Return each row as an example; rows that are skipped are counted in a warning."""
+    parser = RowParser(table, how, {})
+    drafts = list(parser)
+    parser.report(len(drafts), stacklevel=5)
+    return [parser.finish(draft) for draft in drafts]
+
+
+class RowParser:
+    """Parses rows, and checks each against those before: the same columns, the same kind of label, a new id.
+
+    `ids` remembers the row of each id.
     """
-    if table.header is not None:
-        try:
-            choose_columns(columns, table.columns, dict.fromkeys(table.header))
-        except Unreadable as problem:
-            raise InputError(f"{table.name}: {problem}.") from None
-    parser = _RowParser(table, columns, label_numbers)
-    drafts: list[dict[str, Any]] = []
-    problems: list[str] = []
-    for index, row in enumerate(table.rows):
-        try:
-            drafts.append(parser.parse(index, row))
-        except Unreadable as problem:
-            if not skip:
-                raise InputError(
-                    f"{table.name}, {table.unit} {row.number}: {problem}. Correct it, or skip and count such rows: "
-                    "hs.read(…, malformed='skip'), in the shell --malformed skip."
-                ) from None
-            problems.append(f"{table.unit} {row.number}: {problem}")
-    shown = "; ".join(problems[:3]) + ("; …" if len(problems) > 3 else "")
-    if not drafts:
-        reason = f"none of its {len(problems):,} rows can be read: {shown}" if problems else "it has no rows"
-        raise InputError(f"There are no examples in {table.name}: {reason}.")
-    if problems:
-        total = len(problems) + len(drafts)
-        message = f"skipped {len(problems):,} of {total:,} rows of {table.name}: {shown}."
-        warnings.warn(message, DataWarning, stacklevel=4)
-    convert = _label_converter([draft["label"] for draft in drafts])
-    return [Example(**draft | {"label": convert(draft["label"])}) for draft in drafts]
 
-
-class _RowParser:
-    """Parses rows, and checks each against those before: the same columns, the same kind of label, a new id."""
-
-    def __init__(self, table: RecordTable, requested: Columns, label_numbers: Mapping[str, int] | None) -> None:
-        self.table, self.requested, self.label_numbers = table, requested, label_numbers
+    def __init__(self, table: RecordTable, how: Parsing, ids: MutableMapping[str, int]) -> None:
+        self.table, self.skip, self.ids = table, how.skip, ids
+        self.requested, self.label_numbers = how.columns, how.label_numbers
         self.columns: Columns | None = None
         self.headers: set[tuple[str, ...]] = set()
-        self.ids: dict[str, int] = {}
         self.label: tuple[int, str] | None = None
+        self.labels = LabelKinds()
+        self.skipped = 0
+        self.problems: list[str] = []  # the first ones
 
-    def parse(self, index: int, row: Record | Malformed) -> dict[str, Any]:
+    def __iter__(self) -> Iterator[Draft]:
+        """Yield the fields of each example, with labels as they are in the data."""
+        if self.table.header is not None:
+            try:
+                choose_columns(self.requested, self.table.columns, dict.fromkeys(self.table.header))
+            except Unreadable as problem:
+                raise InputError(f"{self.table.name}: {problem}.") from None
+        for index, row in enumerate(self.table.rows):
+            try:
+                draft = self.parse(index, row)
+            except Unreadable as problem:
+                if not self.skip:
+                    raise InputError(
+                        f"{self.table.name}, {self.table.unit} {row.number}: {problem}. Correct it, or skip and count "
+                        "such rows: hs.read(…, malformed='skip'), in the shell --malformed skip."
+                    ) from None
+                self.skipped += 1
+                if len(self.problems) < SHOWN_PROBLEMS:
+                    self.problems.append(f"{self.table.unit} {row.number}: {problem}")
+            else:
+                yield draft
+
+    def report(self, count: int, *, stacklevel: int) -> None:
+        """Raise InputError if no row could be read, and warn of those that were skipped."""
+        shown = "; ".join(self.problems) + ("; …" if self.skipped > SHOWN_PROBLEMS else "")
+        if not count:
+            reason = f"none of its {self.skipped:,} rows can be read: {shown}" if self.skipped else "it has no rows"
+            raise InputError(f"There are no examples in {self.table.name}: {reason}.")
+        if self.skipped:
+            message = f"skipped {self.skipped:,} of {self.skipped + count:,} rows of {self.table.name}: {shown}."
+            warnings.warn(message, DataWarning, stacklevel=stacklevel)
+
+    def finish(self, draft: Draft) -> Example:
+        """Return the example of a draft, when all rows were seen."""
+        return Example(**draft | {"label": self.labels.number(draft["label"])})
+
+    def parse(self, index: int, row: Record | Malformed) -> Draft:
+        """Return the fields of one row; raise Unreadable if it cannot be read."""
         if isinstance(row, Malformed):
             raise Unreadable(row.problem)
         row = self._add_nested(row)
@@ -154,6 +182,7 @@ class _RowParser:
         if first != kind:
             raise Unreadable(f"the label {label!r} is {kind}, but that of {self.table.unit} {number} is {first}")
         self.label = number, first
+        self.labels.add(label)
         return label
 
     def _number(self, label: Label, name: str | None, column: str, rest: dict[str, Any]) -> int:
@@ -169,15 +198,29 @@ class _RowParser:
         return self.label_numbers[key]
 
 
-def _label_converter(labels: Sequence[Label]) -> Callable[[Label], Any]:
-    """Return a function from class names to their index in sorted order, or to floats if any label is one."""
-    names = sorted({label for label in labels if isinstance(label, str)})
-    if names:
-        index = {name: number for number, name in enumerate(names)}
-        return lambda label: None if label is None else index[str(label)]
-    if any(isinstance(label, float) for label in labels):
-        return lambda label: None if label is None else float(label)
-    return lambda label: label
+class LabelKinds:
+    """What the labels of all rows are: names, which get their index in sorted order, floats, or whole numbers."""
+
+    def __init__(self) -> None:
+        self.names: set[str] = set()
+        self.floats = False
+
+    def add(self, label: int | float | str) -> None:
+        """Take note of a label."""
+        if isinstance(label, str):
+            self.names.add(label)
+        elif isinstance(label, float):
+            self.floats = True
+
+    @cached_property
+    def _indices(self) -> dict[str, int]:
+        return {name: number for number, name in enumerate(sorted(self.names))}
+
+    def number(self, label: Label) -> int | float | None:
+        """Return the number of a label, when all were added."""
+        if isinstance(label, str):
+            return self._indices[label]
+        return float(label) if self.floats and label is not None else label
 
 
 def choose_columns(requested: Columns, of_format: Columns, values: Mapping[str, Any]) -> Columns:

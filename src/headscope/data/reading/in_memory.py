@@ -1,6 +1,6 @@
 """Read Python objects: lists, pandas DataFrames and objects of the package `datasets`."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sized
 from typing import Any
 
 from headscope.core.errors import InputError
@@ -12,7 +12,7 @@ from headscope.data.reading.values import type_name
 
 def table_from_object(source: Any) -> RecordTable:
     """Return the rows of a list, a DataFrame or a dataset."""
-    packages = {base.__module__.partition(".")[0] for base in type(source).__mro__}
+    packages = _list_packages(source)
     if "datasets" in packages:
         return table_from_dataset(source, "the dataset")
     if hasattr(source, "columns"):  # going through it would give the names of its columns
@@ -26,6 +26,17 @@ def table_from_object(source: Any) -> RecordTable:
         f"Cannot read {source_type}. Give a path, 'format:parameters@PATH', a list of texts, pairs, dicts or examples, "
         "a pandas DataFrame, or a dataset of the package datasets."
     )
+
+
+def is_kept_elsewhere(source: Any) -> bool:
+    """Return whether an object gives its items one by one, whenever it is gone through, and does not hold them all."""
+    if "datasets" in _list_packages(source):
+        return not isinstance(source, Mapping)
+    return isinstance(source, Iterable) and not isinstance(source, Iterator | Sized)
+
+
+def _list_packages(source: Any) -> set[str]:
+    return {base.__module__.partition(".")[0] for base in type(source).__mro__}
 
 
 def table_from_frame(frame: Any) -> RecordTable:

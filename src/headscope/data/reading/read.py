@@ -10,14 +10,14 @@ from typing import Any, cast
 
 from headscope.core.catalog import readers
 from headscope.core.errors import InputError
-from headscope.core.example import Example
+from headscope.core.example import Example, ExampleStream
 from headscope.core.options import takes_options
 from headscope.core.prose import count_noun, join_words
 from headscope.core.reader import Columns, Reader, RecordTable
 from headscope.core.spec import canonical_name
 from headscope.data.bundled.files import bundled_file
 from headscope.data.labels import parse_labels, renumber_examples
-from headscope.data.reading.examples import make_examples
+from headscope.data.reading.examples import Parsing, make_examples
 from headscope.data.reading.files import find_file
 from headscope.data.reading.in_memory import table_from_object
 from headscope.data.reading.options import ReadOptions
@@ -36,27 +36,35 @@ def read(options: ReadOptions) -> list[Example]:
     >>> [(example.id, example.text, example.label) for example in read(rows, text="review", label="stars")]
     [('0', 'Good.', 5), ('1', 'Bad.', 1)]
     """
+    how = parse_options(options)
+    source = options.source
+    if isinstance(source, Iterator | ExampleStream):
+        source = list(source)
+    if isinstance(source, list | tuple) and source and all(isinstance(item, Example) for item in source):
+        return _check_examples(source, how.columns, how.label_numbers)
+    if isinstance(source, str) and source == "sample":
+        with as_file(bundled_file("gap_sample.tsv")) as path:
+            return make_examples(find_table(f"gap@{path}"), how)
+    return make_examples(open_table(source, options.encoding), how)
+
+
+def parse_options(options: ReadOptions) -> Parsing:
+    """Return what the options say about columns, labels and rows that cannot be read."""
     if options.malformed not in ("error", "skip"):
         raise InputError(f"malformed={options.malformed!r} is neither 'error' nor 'skip'.")
     choices = options.choices
     choices = choices if choices is None or isinstance(choices, str) else tuple(choices)
     columns = Columns(options.text, options.pair, options.label, options.words, options.id, choices)
-    label_numbers, encoding, skip = parse_labels(options.labels), options.encoding, options.malformed == "skip"
-    source = options.source
-    if isinstance(source, Iterator):
-        source = list(source)
-    if isinstance(source, list | tuple) and source and all(isinstance(item, Example) for item in source):
-        return _check_examples(source, columns, label_numbers)
-    if isinstance(source, str) and source == "sample":
-        with as_file(bundled_file("gap_sample.tsv")) as path:
-            return make_examples(find_table(f"gap@{path}"), columns, skip=skip, label_numbers=label_numbers)
+    return Parsing(columns, parse_labels(options.labels), options.malformed == "skip")
+
+
+def open_table(source: Any, encoding: str | None) -> RecordTable:
+    """Return the table at a path, behind `name:parameters@PATH`, or of an object."""
     if isinstance(source, str | os.PathLike):
-        table = find_table(os.fspath(source), encoding)
-    elif encoding is None:
-        table = table_from_object(_wrap_pair(source))
-    else:
-        raise InputError(f"encoding={encoding!r} is that of a file, but the texts are in memory. Leave it out.")
-    return make_examples(table, columns, skip=skip, label_numbers=label_numbers)
+        return find_table(os.fspath(source), encoding)
+    if encoding is None:
+        return table_from_object(_wrap_pair(source))
+    raise InputError(f"encoding={encoding!r} is that of a file, but the texts are in memory. Leave it out.")
 
 
 def read_texts(text: Any, pair: Any = None) -> list[Example]:
