@@ -159,18 +159,19 @@ def test_a_killed_run_resumes_to_the_same_numbers(mode, tmp_path, monkeypatch):
     whole, out = judge(TEXTS, judge=mode, batch_size=1), tmp_path / "judged.nc"
     monkeypatch.setattr(measure, "MIN_INTERVAL", 0)
     monkeypatch.setattr(measure, "WRITE_FACTOR", 0)
-    judge_batch = JudgingJob._judge_batch
+    judge_batch, judged = JudgingJob._judge_batch, []
 
-    def stop(self, index):
-        if index == 2:
+    def stop(self, batch):
+        if len(judged) == 2:
             raise KilledError
-        return judge_batch(self, index)
+        judged.append(batch)
+        return judge_batch(self, batch)
 
     with monkeypatch.context() as patched, pytest.raises(KilledError):
         patched.setattr(JudgingJob, "_judge_batch", stop)
         judge(TEXTS, judge=mode, batch_size=1, out=out)
     assert not out.exists()
-    with pytest.raises(InputError, match="holds 2 of 4 batches of an unfinished measurement"):
+    with pytest.raises(InputError, match="holds 2 of 4 examples of an unfinished measurement"):
         judge(TEXTS, judge=mode, batch_size=1, out=out)
     resumed = judge(TEXTS, judge=mode, batch_size=1, out=out, resume=True)
     xr.testing.assert_identical(resumed, whole)

@@ -23,7 +23,7 @@ from tests.measuring.data import LENSES, STATISTICS, examples, saved_model
 from tests.models import text, tiny
 
 
-def write_texts(path, count=40):
+def write_texts(path, count=20):
     rows = [
         {"id": example.id, "text": example.text, "label": "ab"[len(example.text) % 2]} for example in examples(count)
     ]
@@ -37,11 +37,11 @@ def texts(tmp_path_factory):
 
 
 def measured(data, **options):
-    arguments = {"lens": LENSES, "statistics": STATISTICS, "window": 12, "batch_size": 5, "progress": False}
+    arguments = {"lens": LENSES, "statistics": STATISTICS, "window": 6, "batch_size": 4, "progress": False}
     return hs.measure(tiny("bert"), data, **arguments | options)
 
 
-@pytest.mark.parametrize("options", [{}, {"rows": True}, {"limit": 25, "seed": 2}, {"statistics": "token_types"}])
+@pytest.mark.parametrize("options", [{}, {"rows": True}, {"limit": 11, "seed": 2}, {"statistics": "token_types"}])
 def test_a_file_gives_the_bits_of_a_list(texts, options):
     streamed, listed = measured(texts, **options), measured(hs.read(texts), **options)
     xr.testing.assert_identical(streamed, listed)  # with its stamp
@@ -54,7 +54,7 @@ def test_only_a_window_of_a_file_is_in_memory(texts, monkeypatch):
     count = jobs.count_tokens
     monkeypatch.setattr(jobs, "count_tokens", lambda *args: seen.append(len(args[1])) or count(*args))
     measured(texts)
-    assert seen == [12, 12, 12, 4]
+    assert seen == [6, 6, 6, 2]
 
 
 def test_shards_of_a_file_merge_to_the_bits_of_those_of_a_list(texts, tmp_path):
@@ -62,15 +62,16 @@ def test_shards_of_a_file_merge_to_the_bits_of_those_of_a_list(texts, tmp_path):
     for name, data in (("file", texts), ("list", hs.read(texts))):
         paths = [tmp_path / f"{name}-{part}.state" for part in (1, 2, 3)]
         for part, path in enumerate(paths, 1):
-            measured(data, shard=(part, 3), out=path, window=5, rows=True)
+            measured(data, shard=(part, 3), out=path, rows=True)
         merged.append(hs.merge(*paths))
     xr.testing.assert_identical(*merged)
     xr.testing.assert_allclose(merged[0], measured(texts, rows=True), atol=1e-6)
 
 
-@pytest.mark.parametrize("done", [5, 12, 27, 39])
+@pytest.mark.parametrize("done", [5, 12, 15])
 def test_a_run_that_was_stopped_anywhere_resumes_to_the_same_bits(texts, tmp_path, monkeypatch, done):
-    whole, path = measured(texts, batch_size=1), tmp_path / "heads.nc"
+    options = {"lens": "raw", "statistics": "entropy", "batch_size": 1, "window": 6, "limit": 16}
+    whole, path = measured(texts, **options), tmp_path / "heads.nc"
     added = []
 
     def add(first, second):
@@ -81,12 +82,12 @@ def test_a_run_that_was_stopped_anywhere_resumes_to_the_same_bits(texts, tmp_pat
 
     with monkeypatch.context() as patch:
         patch.setattr("headscope.measuring.measure.add_states", add)
-        with pytest.raises(KeyboardInterrupt, match=f"Stopped after {done} of 40 examples"):
-            measured(texts, batch_size=1, out=path)
-    xr.testing.assert_identical(measured(texts, batch_size=1, out=path, resume=True), whole)
+        with pytest.raises(KeyboardInterrupt, match=f"Stopped after {done} of 16 examples"):
+            measured(texts, out=path, **options)
+    xr.testing.assert_identical(measured(texts, out=path, resume=True, **options), whole)
 
 
-@pytest.mark.parametrize("change", [{"window": 13}, {"batch_size": 4}])
+@pytest.mark.parametrize("change", [{"window": 7}, {"batch_size": 5}])
 def test_a_run_with_another_plan_is_not_resumed(texts, tmp_path, change):
     measured(texts, out=tmp_path / "heads.state")
     with pytest.raises(InputError, match="cannot be resumed: (its window is|the plan changed)"):
@@ -94,7 +95,7 @@ def test_a_run_with_another_plan_is_not_resumed(texts, tmp_path, change):
 
 
 def test_states_of_two_workers_give_the_bits_of_one_process(texts):
-    settings = make_measure_settings(LENSES, STATISTICS, window=12, batch_size=5)
+    settings = make_measure_settings(LENSES, STATISTICS, window=6, batch_size=4)
     first, second = (prepare_job(tiny("bert"), texts, settings) for _ in range(2))
     batches = list(first.plan.batches())
     parts = [[job.observe([batch]) for batch in batches[start::2]] for start, job in enumerate((first, second))]
@@ -119,9 +120,9 @@ def test_memory_does_not_grow_with_the_number_of_texts(tmp_path, monkeypatch):
     """Without the model, which takes the same for each batch."""
     monkeypatch.setattr("headscope.measuring.job.observe_batches", lambda _, batches: ({} for _ in batches))
     peaks = []
-    for count in (300, 3000):
+    for count in (100, 1000):
         path = write_texts(tmp_path / f"{count}.jsonl", count)
-        settings = make_measure_settings("raw", "entropy", window=100)
+        settings = make_measure_settings("raw", "entropy", window=50)
         tracemalloc.start()
         job = prepare_job(tiny("bert"), path, settings)
         assert (
