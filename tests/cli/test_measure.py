@@ -120,7 +120,7 @@ def test_an_interrupted_run_is_resumed(headscope, model, reviews, tmp_path, monk
     assert "Stopped after 6 of 12 examples." in stopped.stderr
     again = headscope(*command, tmp_path / "heads.nc")
     assert again.returncode == 2
-    assert "holds 2 of 4 batches of an unfinished measurement" in again.stderr
+    assert "holds 6 of 12 examples of an unfinished measurement" in again.stderr
     assert headscope(*command, tmp_path / "heads.nc", "--resume").returncode == 0
     assert headscope(*command, tmp_path / "whole.nc").returncode == 0
     xr.testing.assert_identical(*(open_result(tmp_path / f"{name}.nc") for name in ("heads", "whole")))
