@@ -17,7 +17,7 @@ version = release = re.search(
 root_doc = "docs/index"
 include_patterns = ["docs/**", "examples/*.ipynb", "studies/*.md", "[A-Z]*.md"]
 exclude_patterns = [".*", "benchmarks", "dist", "frontend", "out", "src", "tests", "tools", "studies/headscope*"]
-exclude_patterns += ["docs/templates", "README.md", "studies/README.md"]
+exclude_patterns += ["docs/templates", "AGENTS.md", "README.md", "studies/README.md"]
 
 extensions = ["myst_nb", "sphinx_copybutton"]
 myst_enable_extensions = ["html_image"]

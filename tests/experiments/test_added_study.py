@@ -15,7 +15,7 @@ from headscope.results.store import open_result
 from tests.laws import test_studies
 
 ROOT = Path(__file__).parents[2]
-STUDY = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8").rpartition("```python\n")[2].partition("```")[0]
+STUDY = (ROOT / "docs" / "adding.md").read_text(encoding="utf-8").rpartition("```python\n")[2].partition("```")[0]
 PAGE = """
 from headscope.core.document import Document
 from headscope.experiments.pages.generate import StudyPages

@@ -1,4 +1,4 @@
-"""The examples of CONTRIBUTING.md run: each is one new file that its catalog finds by name."""
+"""The examples of docs/adding.md run: each is one new file that its catalog finds by name."""
 
 import re
 import sys
@@ -14,7 +14,7 @@ from headscope.measuring.measure import measure
 from tests.models import text, tiny
 from tests.study_data import place
 
-PAGE = (Path(__file__).parents[1] / "CONTRIBUTING.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[1] / "docs" / "adding.md").read_text(encoding="utf-8")
 EXAMPLES = re.findall(
     r"`(?:src|studies)/(headscope/\w+|headscope_studies)/(\w+)(?:/__init__)?\.py`.*?```python\n(.*?)```",
     PAGE,
