@@ -59,7 +59,9 @@ def build_maps(weights, rows, *, lens="raw", signed=False, causal=False, merged=
         keys=tokens,
         visible=[visible] * layers,
         examples=tuple(make_example(row, index) for index, row in enumerate(rows)),
-        diagnostics=dict.fromkeys(("share", "mixing_ratio"), (whole**2).sum((-2, -1)).sqrt()),
+        diagnostics=dict.fromkeys(
+            ("share", "mixing_ratio", "copying", "copying_shuffled"), (whole**2).sum((-2, -1)).sqrt()
+        ),
     )
 
 

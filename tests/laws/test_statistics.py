@@ -55,6 +55,7 @@ def variants():
 
 EVERY = list(variants())
 DEFAULTS = [kind() for kind in statistics]
+IN_BERT = [each for each in DEFAULTS if all("self" not in lens.breaks for lens in each.lenses(lenses.make("raw")))]
 REAL = [
     pytest.param(statistic, *place, id=f"{to_spec(statistic)} {' '.join(place)}")
     for statistic in DEFAULTS
@@ -88,6 +89,7 @@ def samples(draw, *, examples=4):
         ("model", focus): [weights(length, heads, signed) for length in lengths],
         ("model", "norm"): [weights(length, 1 if merged else heads, False) for length in lengths],
         ("model", "norm:residual=true"): [weights(length, 1, False) for length in lengths],
+        ("model", "logit:of=keys"): [weights(length, heads, False) for length in lengths],
         ("against", focus): [weights(length, heads, signed) for length in lengths],
     }
     parts |= {
@@ -169,6 +171,7 @@ def large_batch():
     keys = [("model", "effective"), ("model", "norm"), ("model", "raw"), ("against", "effective")]
     parts = {key: [torch.randn(1, 6, each, each, generator=random) for each in lengths] for key in keys}
     parts["model", "norm:residual=true"] = [part[:, :1] for part in parts["model", "norm"]]
+    parts["model", "logit:of=keys"] = parts["model", "norm"]
     return build_batch({"rows": rows, "parts": parts, "lens": "effective", "causal": False, "merged": False})
 
 
@@ -276,7 +279,7 @@ def test_states_of_different_parameters_do_not_add(kind, sample):
             first + make_rows_state(other, batch)
 
 
-@parametrize(DEFAULTS)
+@parametrize(IN_BERT)
 def test_the_first_variable_has_the_statistics_name_and_others_begin_with_it(statistic):
     assert isinstance(statistic, PerExample)
     batch = capture_tiny("bert", "self", ["raw", "effective", "norm", "norm:residual=true"], "raw")
@@ -321,7 +324,7 @@ def test_in_real_models_wider_padding_changes_nothing(statistic, kind, site):
     assert_same_values(statistic.values(wide), statistic.values(narrow), **MODEL)
 
 
-@parametrize([each for each in DEFAULTS if each.scope == "layer"])
+@parametrize([each for each in IN_BERT if each.scope == "layer"])
 def test_single_layers_have_the_values_of_the_stack(statistic):
     batch = add_tags(capture_tiny("bert", "self", required_lenses(statistic, "effective"), "effective"))
     alone = [

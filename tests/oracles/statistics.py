@@ -247,6 +247,12 @@ def mixing_ratio(statistic, batch):
     return {"mixing_ratio": batch.maps["model", "norm:residual=true"].diagnostics["mixing_ratio"].double().numpy()}
 
 
+def copying(statistic, batch):
+    """As the logit lens says of keys; its own test writes every product out."""
+    said = batch.maps["model", "logit:of=keys"].diagnostics
+    return {name: said[name].double().numpy() for name in ("copying", "copying_shuffled")}
+
+
 def effective_share(statistic, batch):
     """As the effective lens says, whose own oracle is elsewhere."""
     lens = batch.lens if batch.lens.startswith("effective") else "effective"

@@ -52,7 +52,7 @@ class Lens(ABC):
 
     @property
     def needs(self) -> frozenset[str]:
-        """What the trace must hold: attention, values, output, gradient, pads, residual, readout."""
+        """What the trace must hold: attention, values, output, gradient, pads, residual, readout, unembedding."""
         return frozenset({"attention"})
 
     @property

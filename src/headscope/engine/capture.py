@@ -30,6 +30,7 @@ from headscope.engine.recording.make_trace import Request, make_trace
 from headscope.engine.recording.recorder import Recorder, check_recording
 from headscope.engine.recording.sites import find_sites
 from headscope.engine.recording.stream import Stream, follow_stream
+from headscope.engine.recording.unembedding import read_unembedding
 from headscope.engine.recording.verify import ATTENTIONS, run_recorded, verify_first
 from headscope.engine.resuming.blocks import add_blocks, record_blocks_around
 from headscope.engine.sound import is_sound, process_sounds, reads_sounds
@@ -37,7 +38,7 @@ from headscope.engine.sound import is_sound, process_sounds, reads_sounds
 CAPTURABLE = frozenset({"attention", "values", "output", "pads"})
 """What is known of each layer while the model runs."""
 
-AROUND = frozenset({"residual", "readout"})
+AROUND = frozenset({"residual", "readout", "unembedding"})
 """What is around the heads, for which the residual stream of the pass is followed."""
 
 WHOLE = CAPTURABLE | AROUND | {"blocks"}
@@ -59,8 +60,8 @@ def capture(options: CaptureOptions) -> Trace:
 
     `keep` names "attention", "values", "output" (W_O), "pads" (the values of padding) and "model_output" (what the
     network returned, such as logits; with `labels` in a tokenized batch also the loss). "residual" is what is around
-    the heads of each layer, "readout", with a target, how the prediction reads what they write, and "blocks" the layers
-    themselves, which can then be run again.
+    the heads of each layer, "readout", with a target, how the prediction reads what they write, "unembedding" how the
+    logits of the text's own words read it, and "blocks" the layers themselves, which can then be run again.
 
     With a `target`, also a function from the model's output to one number for each example, the gradient of the
     prediction with respect to the attention weights is kept as `Trace.gradient`. Attention and predictions are the
@@ -261,7 +262,7 @@ def capture_batch(model: Model, inputs: Inputs, request: Request) -> Trace:
 
 def _run_batch(model: Model, inputs: Inputs, request: Request) -> tuple[Trace, Recorder]:
     if request.target is None:
-        recorder = record(model, inputs.tensors, request.site, follows=bool(request.keep & AROUND))
+        recorder = record(model, inputs.tensors, request.site, follows=request.keep & AROUND)
     else:
         inputs = mask_inputs(model, inputs, request.target.seed) if request.target.kind == "loss" else inputs
         recorder = record_gradient(model, inputs, request)
@@ -293,11 +294,11 @@ def record(
     on_call: Callable[[Recorder], None] | None = None,
     blocks: Blocks | None = None,
     *,
-    follows: bool = False,
+    follows: frozenset[str] = frozenset(),
 ) -> Recorder:
     """Run one forward pass, and record the attention calls at one site, or hand their queries on in blocks.
 
-    `follows` says whether to follow the residual stream.
+    `follows` names what of `AROUND` is kept.
 
     BigBird replaces its attention modules while it reads its first short text, which is then read again.
     """
@@ -319,41 +320,46 @@ def _record(
     on_call: Callable[[Recorder], None] | None,
     blocks: Blocks | None,
     *,
-    follows: bool,
+    follows: frozenset[str],
 ) -> Recorder:
     calls = record_calls(model, site, on_call, blocks=blocks)
-    with torch.no_grad(), calls as recorder, _follow(model, recorder, follows):
-        recorder.model_output = _drop_attentions(run_recorded(model, recorder, _add_choice_axis(model, tensors)))
+    with torch.no_grad(), calls as recorder, _follow(model, recorder, follows) as stream:
+        output = run_recorded(model, recorder, _add_choice_axis(model, tensors))
+        if stream is not None and "unembedding" in follows:
+            stream.unembedding = read_unembedding(model, tensors, output, stream)
+    recorder.model_output = _drop_attentions(output)
     return recorder
 
 
 def record_gradient(model: Model, inputs: Inputs, request: Request) -> Recorder:
     """Run one forward and one backward pass, and record attention and the gradient of the target."""
     assert request.target is not None
-    follows = bool(request.keep & AROUND)
+    follows = request.keep & AROUND
     if is_editing() or follows:
         verify_first(model, inputs.tensors, lambda: record(model, inputs.tensors, request.site))
     with (
         allow_gradients(inputs.tensors) as tensors,
         record_calls(model, request.site, keeps_graph=True) as recorder,
-        _follow(model, recorder, follows, reads_path="readout" in request.keep) as stream,
+        _follow(model, recorder, follows) as stream,
     ):
         output = run_recorded(model, recorder, _add_choice_axis(model, tensors))
         readout = find_readout(model, inputs, output, request.target)
         if stream is not None and "readout" in request.keep:
             stream.prediction = read_stream(readout, output, stream)
+        if stream is not None and "unembedding" in request.keep:
+            stream.unembedding = read_unembedding(model, tensors, output, stream)
         recorder.gradients = compute_gradients(readout, output, recorder)
     recorder.model_output = detach_output(_drop_attentions(output))
     return recorder
 
 
 @contextmanager
-def _follow(model: Model, recorder: Recorder, follows: bool, *, reads_path: bool = False) -> Iterator[Stream | None]:
+def _follow(model: Model, recorder: Recorder, follows: frozenset[str]) -> Iterator[Stream | None]:
     """Follow the residual stream in a block, or nothing."""
     if not follows or is_spread(model.network):
         yield None
         return
-    with follow_stream(model, recorder, reads_path=reads_path) as stream:
+    with follow_stream(model, recorder, reads_path=not follows <= {"residual"}) as stream:
         recorder.stream = stream
         yield stream
 

@@ -52,7 +52,8 @@ class RecordOptions:
     heads: Sequence[int] | int | None = option(None, HEADS)
     keep: Sequence[str] = option(
         (),
-        "What to keep: attention, values, output, model_output (the default), pads, residual, readout and blocks.",
+        "What to keep: attention, values, output, model_output (the default), pads, residual, readout, unembedding and "
+        "blocks.",
         shell=False,
     )
     target: str | Any = option(None, TARGET)

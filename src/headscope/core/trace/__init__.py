@@ -15,7 +15,7 @@ from headscope.core.errors import InputError
 from headscope.core.example import Example
 from headscope.core.prose import count_noun, join_words
 from headscope.core.tokens import Tokens
-from headscope.core.trace.residual import DirectPath, Residual
+from headscope.core.trace.residual import DirectPath, Residual, Unembedding
 
 Visible = Bool[Tensor, "batch query key"]
 
@@ -74,6 +74,7 @@ class Trace(HasCard):
     blocks: Sequence[Block] | None = None  # the layers around the heads, to run them again
     residual: Sequence[Residual] | None = None  # what is around the heads of each layer
     readout: DirectPath | None = None  # how the target reads what they write
+    unembedding: Unembedding | None = None  # how the logits of the text's own words read what they write
     held: frozenset[str] = frozenset({"attention"})
     sites: tuple[str, ...] = ("self",)  # all sites of the model
     group: int = 1  # consecutive heads that share their values (grouped-query attention)

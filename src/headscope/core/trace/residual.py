@@ -87,6 +87,18 @@ class DirectPath:
     linear: bool  # whether the model's head is linear; if not, the directions are those of its gradient
 
 
+@dataclass(frozen=True)
+class Unembedding:
+    """How the logit of each token's own word reads what the heads write, above the mean of all words.
+
+    What a head writes at query i, times the direction of key j, times the factor of i, is what it adds to the logit of
+    the word at j there, directly.
+    """
+
+    directions: Sequence[Float[Tensor, "batch key hidden"]]  # of each layer
+    factors: Sequence[Float[Tensor, "batch query"]]  # what normalizations make of a query's vectors, above 0
+
+
 def measure_normalization(
     vectors: Float[Tensor, "*batch hidden"],
     result: Float[Tensor, "*batch hidden"],

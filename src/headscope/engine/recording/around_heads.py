@@ -9,11 +9,11 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from headscope.core.trace.residual import DirectPath, Normalization, Residual
+from headscope.core.trace.residual import DirectPath, Normalization, Residual, Unembedding
 from headscope.engine.model import Model
 from headscope.engine.recording.output_projection import describe_lack, has_projection, output_bias, output_slices
 from headscope.engine.recording.recorder import AttentionCall
-from headscope.engine.recording.stream import Stream, Write
+from headscope.engine.recording.stream import Prediction, Stream, Write
 
 Arrange = Callable[[Tensor], Tensor]
 """Puts vectors, in the axes of the model, into those of a trace: batch, query, hidden."""
@@ -125,15 +125,17 @@ def _arrange_norm(norm: Normalization | None, layer: Layer) -> Normalization | N
     return replace(norm, scale=layer.arrange(wide)[..., 0])
 
 
-def find_direct_path(stream: Stream, layers: Sequence[Layer], places: Collection[int]) -> DirectPath:
+def find_direct_path(
+    stream: Stream, layers: Sequence[Layer], places: Collection[int], prediction: Prediction | None
+) -> DirectPath:
     """Follow the direction in which a prediction reads the last vectors of the stream back to every layer.
 
     `layers` are all of the site; those whose place is not wanted are among the other parts of the score. Raise
     NotFoundError if the parts of the stream, each along its direction, do not sum to what is read of the stream.
     """
-    if stream.last is None or stream.prediction is None:
+    if stream.last is None or prediction is None:
         raise NotFoundError("The prediction does not read the vectors to which the heads of this site add.")
-    direction, score = stream.prediction.direction, stream.prediction.score
+    direction, score = prediction.direction, prediction.score
     by_write = {id(layer.write): layer for layer in layers}
     arrange = layers[0].arrange
     whole = _sum_rows(arrange(stream.undo_arrangement(direction * stream.last[1].detach())))
@@ -167,7 +169,45 @@ def find_direct_path(stream: Stream, layers: Sequence[Layer], places: Collection
             "prediction reads there."
         )
     parts["head"] = score.double() - whole
-    return DirectPath([directions[place] for place in places], parts, score.double(), stream.prediction.linear)
+    return DirectPath([directions[place] for place in places], parts, score.double(), prediction.linear)
+
+
+def find_unembedding(
+    stream: Stream, layers: Sequence[Layer], places: Collection[int], real: Bool[Tensor, "batch query"]
+) -> Unembedding:
+    """Return how the logit of each token's own word reads what the heads of each layer write, at any query.
+
+    On the way are normalizations alone: they do the same to all queries of a layer, but for one number each. What they
+    do to a probe says how large that is. Raise NotFoundError where there is no unembedding, or another way.
+    """
+    if stream.unembedding is None:
+        raise NotFoundError(NO_UNEMBEDDING)
+    direction = stream.unembedding
+    noise = torch.linspace(1, 100, direction.shape[-1], dtype=direction.dtype, device=direction.device).sin()
+    paths = []
+    for reads in (direction, noise.expand_as(direction)):
+        path = find_direct_path(stream, layers, places, Prediction(_sum_rows(reads), reads, linear=True))
+        paths.append([part.to(torch.promote_types(part.dtype, torch.float32)) for part in path.directions])
+    own, probe = paths
+    factors = [torch.linalg.vector_norm(part, dim=-1) for part in probe]
+    for part, factor in zip(probe, factors, strict=True):
+        units = (part / factor[..., None])[real.to(part.device)]
+        if not _is_close(units, units[:1].expand_as(units)):
+            raise NotFoundError(
+                "What a layer writes reaches the logits in several ways, which differ from query to query, so that "
+                "there is no one direction for each word."
+            )
+    return Unembedding([part / factor[..., None] for part, factor in zip(own, factors, strict=True)], factors)
+
+
+NO_UNEMBEDDING = (
+    "It has no unembedding, through which logits of words are linear in the residual stream: it was loaded without the "
+    "head of a language model, or that head has a layer of its own, as BERT's."
+)
+
+
+def _is_close(ours: Tensor, theirs: Tensor) -> bool:
+    return bool(torch.linalg.vector_norm(ours - theirs) <= _tolerance(theirs) * torch.linalg.vector_norm(theirs))
 
 
 def _sum_rows(products: Tensor) -> Float[Tensor, " batch"]:

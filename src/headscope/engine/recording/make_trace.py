@@ -11,7 +11,7 @@ from torch import Tensor
 from headscope.core.errors import CaptureError
 from headscope.core.target import PredictionTarget
 from headscope.core.trace import Trace, Visible, at_least_float32, select_labels
-from headscope.core.trace.residual import DirectPath, Residual
+from headscope.core.trace.residual import DirectPath, Residual, Unembedding
 from headscope.core.transfer import copy_to_device
 from headscope.effective.visibility import all_visible
 from headscope.engine.batch import Inputs
@@ -22,6 +22,7 @@ from headscope.engine.recording.around_heads import (
     NotFoundError,
     find_direct_path,
     find_layers,
+    find_unembedding,
     make_residual,
 )
 from headscope.engine.recording.output_projection import describe_lack, has_projection, output_slices
@@ -125,6 +126,7 @@ def _trace_layers(
         else None,
         residual=around.residual,
         readout=around.readout,
+        unembedding=around.unembedding,
         model_output=recorder.model_output if "model_output" in request.keep else None,
         held=keep | ({"gradient"} if has_gradient else frozenset()),
         sites=tuple(recorder.sites),
@@ -183,6 +185,7 @@ class _Around:
 
     residual: Sequence[Residual] | None = None
     readout: DirectPath | None = None
+    unembedding: Unembedding | None = None
     absent: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -196,7 +199,7 @@ def _find_around(
     real: Tensor,
 ) -> _Around:
     """Return what is around the heads of the wanted layers."""
-    wanted = sorted(request.keep & {"residual", "readout"})
+    wanted = sorted(request.keep & {"residual", "readout", "unembedding"})
     if wanted and is_spread(model.network):
         return _Around(absent=dict.fromkeys(wanted, NOT_FOLLOWED))
     if not wanted or recorder.stream is None:
@@ -212,8 +215,12 @@ def _find_around(
                 layers = find_layers(model, stream, {place: calls[place] for place in places.values()}, real)
                 last = len(calls) - 1
                 found[name] = [make_residual(stream, part, real, last=part.write.place == last) for part in layers]
+                continue
+            layers, order = find_layers(model, stream, calls, real), [*places.values()]
+            if name == "readout":
+                found[name] = find_direct_path(stream, layers, order, stream.prediction)
             else:
-                found[name] = find_direct_path(stream, find_layers(model, stream, calls, real), [*places.values()])
+                found[name] = find_unembedding(stream, layers, order, real)
         except NotFoundError as error:
             absent[name] = str(error)
     return _Around(**found, absent=absent)

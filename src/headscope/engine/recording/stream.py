@@ -111,6 +111,7 @@ class Stream(TorchFunctionMode):
         self.paused = self.inside_norm = False
         self.last: tuple[Node, Tensor] | None = None  # the youngest vectors of the stream
         self.prediction: Prediction | None = None
+        self.unembedding: Tensor | None = None  # for each of the last vectors, what reads the logit of its own word
 
     def __torch_function__(self, function: Any, _: Any, args: Any = (), kwargs: Any = None) -> Any:
         """Call the function, and follow its result."""
