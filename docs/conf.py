@@ -29,6 +29,7 @@ html_theme = "furo"
 html_title = "headscope"
 html_static_path = ["site"]
 html_css_files = ["site.css"]
+html_search_scorer = str(ROOT / "docs" / "site" / "scorer.js")
 html_copy_source = False
 html_use_index = False
 html_additional_pages = {"index": "first.html"}

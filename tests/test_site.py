@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 
 from headscope.core.explained import PAGES, find_page
+from tests.browser import browser
 from tests.test_docs import list_anchors
+from tools import ask_docs
 
 ROOT = Path(__file__).parents[1]
 
@@ -50,8 +52,30 @@ def test_pictures_for_two_themes_become_a_picture_for_each():
     assert source[0].count("only-light") == source[0].count("only-dark") > 0
 
 
-@pytest.mark.soak
-def test_the_site_is_built_without_a_warning(tmp_path):
-    command = [sys.executable, "-m", "sphinx", "-c", "docs", "-b", "html", "-W", "--keep-going", "-q", ".", tmp_path]
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    """Build the site as `make docs` does."""
+    folder = tmp_path_factory.mktemp("site")
+    command = [sys.executable, "-m", "sphinx", "-c", "docs", "-b", "html", "-W", "--keep-going", "-q", ".", folder]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+    return folder
+
+
+@pytest.mark.soak
+def test_the_site_is_built_without_a_warning(site):
+    assert (site / "docs" / "index.html").is_file()
+
+
+@browser
+@pytest.mark.soak
+def test_questions_of_a_newcomer_are_answered_by_three_clicks_or_one_search(site):
+    answers = list(ask_docs.ask(site))
+    assert len(answers) == 15
+    assert [answer.question for answer in answers if not ask_docs.is_answered(answer)] == []
+
+
+def test_every_question_of_a_newcomer_names_the_section_that_answers_it():
+    lines = ask_docs.LINE.findall((ROOT / "docs" / "questions.md").read_text(encoding="utf-8"))
+    assert len(lines) == 15  # that the sections exist is a test of links
+    assert all("*" in question for question, *_ in lines)
