@@ -142,6 +142,8 @@ def test_a_figure_of_a_mean_says_so(single):
     assert title(single.mean("layer"), "matrix:head=2") == "effective · mean of 2 layers, H2"
     merged = view(capture(tiny("bert"), text(5), keep=("values", "output")), "norm:merge=true")
     assert title(merged, "matrix:layer=1") == "norm:merge=true · L1, heads merged"
+    for both in ([single.mean("head"), merged], [merged, single.mean("head")]):
+        assert title(both, "matrix:layer=1").endswith(" · L1, all heads")
 
 
 def test_numpy_sees_the_weights(maps):

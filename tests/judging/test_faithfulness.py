@@ -118,6 +118,39 @@ def test_random_weights_score_at_chance():
     assert float(result["rank_correlation_difference_p_adjusted"].sel(effect="hidden", other_lens="norm")) < 0.05
 
 
+def test_random_weights_show_as_much_that_does_nothing_as_there_is_and_name_tokens_at_random():
+    data = [text(8 + index % 5, index) for index in range(40)]
+    model = headed("bert", "classification")
+    threshold = 1e-2  # of these weights about half of all edges do less
+    seen = hs.faithfulness(
+        model, data, lenses=[RandomWeights(), "norm"], judge="pictures", threshold=threshold, keys=99, rows=4, **QUIET
+    ).sel(effect="hidden")
+    chance = float(seen["edges_without_effect"])
+    assert 0.2 < chance < 0.8
+    assert float(seen["mass_without_effect"][0]) == pytest.approx(chance, abs=0.03)
+    assert float(seen["mass_without_effect"][1]) < chance - 0.05
+    named = hs.faithfulness(
+        model, data, lenses=[RandomWeights(), "relevance"], judge="tokens", target="predicted", **QUIET
+    )
+    change = {name: float(named[f"comprehensiveness_difference{name}"][0, -1]) for name in ("_low", "", "_high")}
+    assert named["lens"].values[-1] == "random"
+    assert change["_low"] < 0 < change["_high"]
+    assert change["_high"] - change["_low"] < 0.1
+
+
+def test_the_effect_on_the_output_of_a_block_is_the_norm_lens():
+    model = headed("bert", "classification", double=True)
+    result = hs.faithfulness(model, TEXTS[:2], lenses=["norm", "raw"], rows=4, keep_edges=True, **QUIET)
+    edges = result.sel(effect="output")
+    maps = [hs.view(hs.capture(model, part), "norm") for part in TEXTS[:2]]
+    places = zip(*(edges[f"edge_{name}"].values for name in ("example", "layer", "head", "query", "key")), strict=True)
+    names = list(map(str, result["example"].values))
+    expected = [float(maps[names.index(str(row))].layer(layer)[0, head, i, j]) for row, layer, head, i, j in places]
+    np.testing.assert_allclose(edges["edge_effect"], expected, rtol=1e-9, atol=1e-12)
+    assert float(edges["rank_correlation"].sel(lens="norm")) == pytest.approx(1)
+    assert float(edges["rank_correlation"].sel(lens="raw")) < 0.99
+
+
 def test_lenses_of_the_same_weights_differ_by_exactly_0_with_p_1():
     for options in ({}, {"judge": "tokens"}):
         model = headed("bert", "classification")

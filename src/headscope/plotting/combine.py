@@ -88,6 +88,9 @@ def combine_lenses(parts: Sequence[xr.Dataset]) -> xr.Dataset:
         lengths = {side: max(part.sizes[side] for part in parts) for side in ("query", "key")}
         padded = [_pad_tokens(part, lengths) for part in parts]
         whole = xr.concat(padded, "lens", data_vars="all", coords="different", compat="equals", join="override")
+    for axis in ("layer", "head"):
+        if len({part[axis].attrs.get("long_name") for part in parts}) > 1:  # averaged by one, merged by another
+            whole = whole.assign_coords({axis: whole[axis].assign_attrs(long_name=f"all {axis}s")})
     facts = json.loads(parts[0].attrs.get("headscope", "{}")) | {"lenses": [str(lens) for lens in whole["lens"].values]}
     return whole.assign_attrs(headscope=json.dumps(facts, sort_keys=True, ensure_ascii=False))
 
