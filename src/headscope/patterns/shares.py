@@ -167,19 +167,19 @@ def draw_rates(errors: Errors, lenses: Sequence[str], random: np.random.Generato
     rates = np.stack([errors.count(lens) + prior for lens in lenses])
     drawn = []
     for group in (errors.head, errors.text):
-        index = np.unique(group, return_inverse=True)[1]
-        weights = random.standard_exponential((index.max() + 1, DRAWS))[index]
-        tables = np.stack([_sum_cells(errors, weights, errors.of(lens)) for lens in lenses])
+        names, index = np.unique(group, return_inverse=True)
+        weights = random.standard_exponential((len(names), DRAWS))
+        tables = np.stack([_sum_cells(errors, index, weights, errors.of(lens)) for lens in lenses])
         drawn.append(tables + random.gamma(prior[..., None], size=tables.shape))
     normalized = np.stack(drawn)
     return rates / rates.sum(-1, keepdims=True), normalized / normalized.sum(-2, keepdims=True)
 
 
-def _sum_cells(errors: Errors, weights: Array, chosen: Column) -> Array:
-    """Return the weight of the chosen maps in each cell: class prediction draw."""
-    table = np.zeros((len(CLASSES) * errors.predictions, weights.shape[-1]))
-    np.add.at(table, errors.cell[chosen], weights[chosen])
-    return table.reshape(len(CLASSES), errors.predictions, -1)
+def _sum_cells(errors: Errors, index: Column, weights: Array, chosen: Column) -> Array:
+    """Return the weight of the chosen maps in each cell, class prediction draw: of every map that of its index."""
+    maps = np.zeros((len(CLASSES) * errors.predictions, len(weights)))
+    np.add.at(maps, (errors.cell[chosen], index[chosen]), 1)
+    return np.asarray(maps @ weights).reshape(len(CLASSES), errors.predictions, -1)
 
 
 def _draw_counts(heads: Array, covariance: Array, random: np.random.Generator) -> Array:
