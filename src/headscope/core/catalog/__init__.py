@@ -5,9 +5,9 @@ import sys
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
-from importlib import import_module
-from importlib.metadata import EntryPoint, entry_points
+from functools import cache, lru_cache
+from importlib import import_module, metadata
+from importlib.metadata import EntryPoint, EntryPoints
 from inspect import isabstract
 from pathlib import Path
 from types import ModuleType
@@ -150,15 +150,33 @@ class Catalog:
     def _study_files(self) -> dict[str, str]:
         """Return the modules that packages of studies add to this catalog, by name."""
         modules: dict[str, str] = {}
-        for point in entry_points(group="headscope.studies"):
+        for point in entry_points("headscope.studies"):
             package = _find_package(point)
             if package is not None:
                 modules |= _list_study_modules(package.__name__, tuple(package.__path__), self.folder)
         return modules
 
     def _entry_points(self) -> dict[str, EntryPoint]:
-        points = entry_points(group=f"headscope.{self.folder}")
+        points = entry_points(f"headscope.{self.folder}")
         return {spec.canonical_name(point.name): point for point in points if _find_package(point) is None}
+
+
+def entry_points(group: str) -> EntryPoints:
+    """Return the entry points of a group; of all packages, they are read again where a folder of packages changed."""
+    return _read_entry_points(tuple((folder, _modified(folder)) for folder in sys.path)).select(group=group)
+
+
+@lru_cache(maxsize=1)
+def _read_entry_points(folders: tuple[tuple[str, int], ...]) -> EntryPoints:  # noqa: ARG001  (what they depend on)
+    return metadata.entry_points()
+
+
+def _modified(folder: str) -> int:
+    """Return when something was last added to a folder or removed from it; 0 where there is none."""
+    try:
+        return Path(folder).stat().st_mtime_ns
+    except OSError:
+        return 0
 
 
 @cache
