@@ -65,3 +65,9 @@ def test_values_take_turns_and_the_other_combinations_are_left_to_soak():
     cases = spread(["a", "b", "c"], [1, 2])
     assert [case.values for case in cases if not case.marks] == [("a", 1), ("b", 2), ("c", 1)]
     assert len(cases) == 6
+
+
+def test_combinations_that_do_not_fit_are_left_out_and_every_other_value_is_kept():
+    cases = spread(["a", "b", "c", "d"], [1, 2, 3], where=lambda letter, number: letter == "a" or number < 3)
+    assert [case.values for case in cases if not case.marks] == [("a", 1), ("a", 3), ("b", 2), ("c", 1), ("d", 1)]
+    assert len(cases) == 9

@@ -1,7 +1,7 @@
 """Which tests run when: the tiers quick, test and soak of the Makefile."""
 
-from collections.abc import Sequence
-from itertools import product
+from collections.abc import Callable, Container, Iterator, Sequence
+from itertools import islice, product
 from typing import Any
 
 import pytest
@@ -88,18 +88,28 @@ def folder_of(item: pytest.Item) -> str:
     return "/".join(item.nodeid.split("/")[:2])
 
 
-def spread(*lists: Sequence[Any]) -> list[Any]:
-    """Return all combinations of values, for `parametrize`; most of them are marked soak.
+def spread(*lists: Sequence[Any], where: Callable[..., bool] = lambda *_: True) -> list[Any]:
+    """Return all combinations of values for which `where` holds, for `parametrize`; most of them are marked soak.
 
-    `make test` runs as many as the longest list is long: every value occurs, and those of the shorter lists take turns.
+    `make test` runs about as many as the longest list is long: every value occurs, and those of the shorter lists take
+    turns.
     """
-    turns = range(max(map(len, lists)))
-    kept = {tuple(turn % len(values) for values in lists) for turn in turns}
-    places = product(*(range(len(values)) for values in lists))
-    return [
-        pytest.param(
-            *(values[index] for values, index in zip(lists, place, strict=True)),
-            marks=() if place in kept else pytest.mark.soak,
-        )
-        for place in places
-    ]
+    sizes = [len(values) for values in lists]
+    places = {
+        place: values
+        for place in product(*map(range, sizes))
+        if where(*(values := [each[index] for each, index in zip(lists, place, strict=True)]))
+    }
+    kept = set(take_turns(sizes, places))
+    for at, index in ((at, index) for at, size in enumerate(sizes) for index in range(size)):
+        if all(place[at] != index for place in kept):  # it may not go with those whose turn it was
+            kept.update([place for place in places if place[at] == index][:1])
+    return [pytest.param(*values, marks=() if place in kept else pytest.mark.soak) for place, values in places.items()]
+
+
+def take_turns(sizes: Sequence[int], places: Container[tuple[int, ...]]) -> Iterator[tuple[int, ...]]:
+    """Yield one of the places for each value of the longest list; where one is not among them, the next turn."""
+    longest = max(sizes)
+    for turn in range(longest):
+        turns = (tuple(turn if size == longest else (turn + more) % size for size in sizes) for more in range(longest))
+        yield from islice((place for place in turns if place in places), 1)

@@ -13,6 +13,7 @@ from headscope.core.lens import view
 from headscope.core.spec import entry_name, to_spec
 from headscope.engine.capture import capture
 from tests.models import batch, tiny
+from tests.tiers import spread
 
 EVERYTHING = ("attention", "values", "output", "pads", "blocks", "residual", "readout")
 THROUGH = (
@@ -47,19 +48,23 @@ def variants():
 
 
 LENSES = [*variants(), *map(lenses.make, THROUGH)]
-CASES = [
-    pytest.param(lens, kind, site, id=f"{to_spec(lens)} {kind} {site}")
-    for lens in LENSES
-    for kind, site in PLACES
-    if "pads" not in lens.needs or kind in ("bert", "t5")  # padding as keys is only defined where all see the same
-    if site not in lens.breaks
-]
 
 
-def lawful(law):
-    return pytest.mark.parametrize(
-        ("lens", "kind", "site"), [case for case in CASES if law not in case.values[0].breaks]
-    )
+def fits(lens, place, *_):
+    """Whether a lens works there; padding as keys is only defined where all queries see the same."""
+    kind, site = place
+    return site not in lens.breaks and ("pads" not in lens.needs or kind in ("bert", "t5"))
+
+
+def lawful(law, *, everywhere=False):
+    """Test every lens that keeps a law: each at one place in turn and the others in `make soak`, or everywhere."""
+    kept = [lens for lens in LENSES if law not in lens.breaks]
+    cases = []
+    for case in spread(kept, PLACES, where=fits):
+        lens, place = case.values
+        name = f"{to_spec(lens)} {' '.join(place)}"
+        cases.append(pytest.param(lens, *place, id=name, marks=() if everywhere else case.marks))
+    return pytest.mark.parametrize(("lens", "kind", "site"), cases)
 
 
 def score(output):
@@ -95,7 +100,7 @@ def test_a_lens_leaves_the_trace_unchanged(lens, kind, site):
     assert all(torch.equal(a, b) for old, new in zip(before, after, strict=True) for a, b in zip(old, new, strict=True))
 
 
-@lawful("oracle")
+@lawful("oracle", everywhere=True)
 def test_a_lens_equals_its_oracle(lens, kind, site):
     trace = trace_of(kind, site)
     maps, literal = view(trace, lens), import_module(f"tests.oracles.{entry_name(type(lens))}")

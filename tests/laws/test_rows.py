@@ -19,7 +19,7 @@ from headscope.engine.load import load
 from headscope.maps.row_wise import RowWise
 from headscope.measuring.row_sums import RowSums
 from headscope.measuring.settings import make_measure_settings
-from tests.laws.test_lenses import LENSES
+from tests.laws.test_lenses import LENSES, fits
 from tests.laws.test_statistics import EVERY, add_tags, assert_same_values, required_lenses
 from tests.models import KINDS, batch, network, sites, text, tiny, tokenizer
 from tests.tiers import spread
@@ -74,11 +74,9 @@ def join_blocks(lens, trace, layer, size):
     return torch.cat([torch.nn.functional.pad(part, (0, width - part.shape[-1])) for part in parts], dim=2)
 
 
-@pytest.mark.parametrize(("lens", "place", "size"), spread(ROW_WISE, PLACES, [1, 3, 100]))
+@pytest.mark.parametrize(("lens", "place", "size"), spread(ROW_WISE, PLACES, [1, 3, 100], where=fits))
 def test_maps_from_blocks_are_the_rows_of_whole_maps(lens, place, size):
     kind, site = place
-    if "pads" in lens.needs and kind not in ("bert", "t5"):
-        pytest.skip("padding as keys is only defined where all see the same")
     trace = trace_of(kind, site)
     whole = view(trace, lens)
     for index, label in enumerate(whole.layers):
@@ -86,12 +84,10 @@ def test_maps_from_blocks_are_the_rows_of_whole_maps(lens, place, size):
 
 
 @pytest.mark.parametrize(
-    ("lens", "kind", "dtype"), spread(ROW_WISE, ["bert", "llama"], [torch.float16, torch.bfloat16])
+    ("lens", "place", "dtype"), spread(ROW_WISE, PLACES[:2], [torch.float16, torch.bfloat16], where=fits)
 )
-def test_in_half_precision_maps_from_blocks_are_the_rows_of_whole_maps(lens, kind, dtype):
-    if "pads" in lens.needs and kind != "bert":
-        pytest.skip("padding as keys is only defined where all see the same")
-    trace = trace_of(kind, "self", dtype)
+def test_in_half_precision_maps_from_blocks_are_the_rows_of_whole_maps(lens, place, dtype):
+    trace = trace_of(*place, dtype)
     whole = view(trace, lens)
     torch.testing.assert_close(join_blocks(lens, trace, 1, 4), whole.layer(1), atol=1e-6, rtol=1e-5)
 
@@ -183,7 +179,7 @@ class _Largest(TorchDispatchMode):
 @pytest.mark.parametrize("kind", ["bert", "llama", "mistral"])
 def test_no_tensor_of_queries_and_keys_is_made(kind):
     model = load(network(kind, max_position_embeddings=256), tokenizer=tokenizer())
-    long, options = [text(250)], {"statistics": MEASURED, "progress": False, "block": 5}
+    long, options = [text(250)], {"statistics": MEASURED, "progress": False, "block": 8}
     hs.measure(model, [text(60)], **options)  # tries blocks on the first tokens
     with _Largest() as largest:
         hs.measure(model, long, **options)

@@ -24,6 +24,7 @@ from headscope.maps.per_example import PerExample, make_state
 from headscope.maps.rows import BLOCK_CELLS
 from tests.batches import build_maps, capture_tiny, mark_words, pair_words
 from tests.oracles.statistics import oracle
+from tests.tiers import spread
 
 PLACES = [("bert", "self"), ("llama", "self"), ("modernbert", "self"), ("gpt_oss", "self"), ("t5", "cross")]
 LENSES = ["raw", "effective", "norm:merge=true"]
@@ -55,13 +56,23 @@ def variants():
 
 EVERY = list(variants())
 DEFAULTS = [kind() for kind in statistics]
-IN_BERT = [each for each in DEFAULTS if all("self" not in lens.breaks for lens in each.lenses(lenses.make("raw")))]
-REAL = [
-    pytest.param(statistic, *place, id=f"{to_spec(statistic)} {' '.join(place)}")
-    for statistic in DEFAULTS
-    for place in PLACES
-    if all(place[1] not in lens.breaks for lens in statistic.lenses(lenses.make("raw")))
-]
+
+
+def fits(statistic, place, *_):
+    return all(place[1] not in lens.breaks for lens in statistic.lenses(lenses.make("raw")))
+
+
+IN_BERT = [each for each in DEFAULTS if fits(each, ("bert", "self"))]
+
+
+def real(*lists, names=()):
+    """Test the statistics in tiny models: each in one in turn, the others in `make soak`."""
+    cases = []
+    for case in spread(DEFAULTS, PLACES, *lists, where=fits):
+        statistic, place, *others = case.values
+        name = " ".join([to_spec(statistic), *place, *others])
+        cases.append(pytest.param(statistic, *place, *others, id=name, marks=case.marks))
+    return pytest.mark.parametrize(("statistic", "kind", "site", *names), cases)
 
 
 def parametrize(entries):
@@ -305,9 +316,8 @@ def required_lenses(statistic, lens):
     return list(dict.fromkeys([lens, *map(to_spec, statistic.lenses(lenses.make(lens)))]))
 
 
-@pytest.mark.parametrize("lens", LENSES)
-@pytest.mark.parametrize(("statistic", "kind", "site"), REAL)
-def test_in_real_models_a_statistic_equals_its_slow_literal_version(statistic, lens, kind, site):
+@real(LENSES, names=["lens"])
+def test_in_real_models_a_statistic_equals_its_slow_literal_version(statistic, kind, site, lens):
     batch = add_tags(capture_tiny(kind, site, required_lenses(statistic, lens), lens))
     values = statistic.values(batch)
     assert_same_values(values, oracle(statistic, batch), **FLOAT32)
@@ -316,7 +326,7 @@ def test_in_real_models_a_statistic_equals_its_slow_literal_version(statistic, l
     assert all(each.shape == sizes for each in values.values())
 
 
-@pytest.mark.parametrize(("statistic", "kind", "site"), REAL)
+@real()
 def test_in_real_models_wider_padding_changes_nothing(statistic, kind, site):
     names = required_lenses(statistic, "effective")
     narrow, wide = (add_tags(capture_tiny(kind, site, names, "effective", **each)) for each in ({}, {"pad_to": 23}))
