@@ -162,13 +162,13 @@ class Catalog:
 
 
 def entry_points(group: str) -> EntryPoints:
-    """Return the entry points of a group; of all packages, they are read again where a folder of packages changed."""
-    return _read_entry_points(tuple((folder, _modified(folder)) for folder in sys.path)).select(group=group)
+    """Return the entry points of a group, which are read again where a folder of packages has changed."""
+    return _read_entry_points(group, tuple((folder, _modified(folder)) for folder in sys.path))
 
 
-@lru_cache(maxsize=1)
-def _read_entry_points(folders: tuple[tuple[str, int], ...]) -> EntryPoints:  # noqa: ARG001  (what they depend on)
-    return metadata.entry_points()
+@lru_cache(maxsize=32)
+def _read_entry_points(group: str, folders: tuple[tuple[str, int], ...]) -> EntryPoints:  # noqa: ARG001
+    return metadata.entry_points(group=group)
 
 
 def _modified(folder: str) -> int:
