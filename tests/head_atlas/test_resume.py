@@ -9,10 +9,11 @@ import pytest
 
 import headscope as hs
 from headscope.core.errors import DataWarning, InputError
+from headscope.core.example import ExampleStream
 from headscope.measuring import measure
 from headscope.measuring.checkpoint import Checkpoint, read_checkpoint
 from headscope.measuring.job import MeasureJob
-from tests.head_atlas.data import make_atlas, read_files
+from tests.head_atlas.data import examples, make_atlas, read_files
 from tests.measuring.data import saved_model
 
 
@@ -58,6 +59,13 @@ def test_a_run_that_was_interrupted_while_it_measured_gives_the_same_bytes(saved
     make_atlas(model, tmp_path / "atlas")
     assert read_files(tmp_path / "atlas") == expected
     assert [path.name for path in tmp_path.iterdir()] == ["atlas"]
+
+
+def test_a_corpus_that_is_read_as_a_stream_gives_the_same_bytes(saved, expected, tmp_path):
+    corpus = examples(20)
+    stream = ExampleStream(lambda: iter(corpus), range(20))
+    make_atlas(hs.load(saved), tmp_path / "atlas", stream)
+    assert read_files(tmp_path / "atlas") == expected
 
 
 def test_a_run_that_was_killed_while_it_stored_maps_gives_the_same_bytes(saved, expected, tmp_path):

@@ -5,6 +5,7 @@ import pytest
 
 from headscope.core.errors import InputError, MissingExtra
 from headscope.data.reading.read import read
+from headscope.data.reading.scan import scan
 
 FEATURES = datasets.Features(
     {
@@ -80,6 +81,16 @@ def test_a_hub_is_called_with_id_config_and_split(monkeypatch, source, call):
     calls = mock_hub(monkeypatch, dataset())
     assert len(read(source)) == 2
     assert calls == [call]
+
+
+def test_rows_of_a_hub_can_be_fetched_as_they_are_read(monkeypatch):
+    monkeypatch.setattr(
+        datasets,
+        "load_dataset",
+        lambda *_, streaming, **__: dataset().to_iterable_dataset() if streaming else dataset(),
+    )
+    assert read("hub:glue:rte:validation:true") == read("hub:glue:rte:validation")
+    assert list(scan("hub:glue:rte:validation:streaming=true")) == read("hub:glue:rte:validation")
 
 
 def test_the_only_split_is_read_and_one_of_several_must_be_named(monkeypatch):

@@ -53,7 +53,7 @@ class _Pace:
     total: int | None
     done: int  # when it was started
     unit: str
-    start: float = field(default_factory=time.monotonic)
+    start: float = field(default_factory=lambda: time.monotonic())
     finished: int = field(init=False)
     work: float = 0.0
 

@@ -16,12 +16,14 @@ SPLITS = ("train", "validation", "dev", "test")
 class Hub(Reader):
     """A dataset of a hub by its id: hub:OWNER/NAME:CONFIG:SPLIT, or hub:NAME:SPLIT if it has one config.
 
-    The package `datasets` loads and caches it. No code from a hub is run.
+    The package `datasets` loads and caches it; with streaming=true its rows are fetched as they are read, each time. No
+    code from a hub is run.
     """
 
     name: str = ""
     config: str | None = None
     split: str | None = None
+    streaming: bool = False
 
     needs_path: ClassVar[bool] = False
 
@@ -44,7 +46,7 @@ class Hub(Reader):
     def _load(self, config: str | None, split: str | None) -> Any:
         datasets = require_package("datasets", "datasets", f"Reading 'hub:{self.name}'")
         try:
-            return datasets.load_dataset(self.name, config, split=split)
+            return datasets.load_dataset(self.name, config, split=split, streaming=self.streaming)
         except ConnectionError as error:
             raise InputError(
                 f"The hub cannot be reached for the dataset '{self.name}', and there is no local copy ({error}). "
