@@ -22,7 +22,6 @@ from headscope.experiments.claims import (
     list_verdict_names,
     scale_thresholds,
 )
-from headscope.experiments.judging import judge_all, judge_together, replace_where
 from headscope.experiments.rendering.sentences import (
     compare_verdicts,
     conjugate,
@@ -31,6 +30,7 @@ from headscope.experiments.rendering.sentences import (
     describe_tests,
     describe_versions,
 )
+from headscope.experiments.verdicts import judge_all, judge_together, replace_where
 from headscope.uncertainty.corrections import simultaneous_factor
 
 TENTH = Threshold("change", 0.1, "% of the raw value", "a tenth", "2026-11-16")

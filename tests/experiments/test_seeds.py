@@ -10,8 +10,8 @@ import xarray as xr
 from headscope.core.errors import InputError
 from headscope.experiments.answers import Interval
 from headscope.experiments.claims import Claim, Threshold, answer_seeds, read_intervals, scale_thresholds
-from headscope.experiments.judging import judge_all
 from headscope.experiments.seeds import combine_seeds, describe_seeds, join_seeds, mark_collapsed
+from headscope.experiments.verdicts import judge_all
 from headscope.uncertainty.corrections import simultaneous_factor
 
 CLAIM = Claim("It falls.", "x", threshold=Threshold("change", 0.1, "", "a tenth", "2026-11-16"), exact=("effective",))

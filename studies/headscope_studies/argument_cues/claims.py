@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from headscope.experiments import judging
+from headscope.experiments import verdicts
 from headscope.experiments.claims import Claim, JudgedClaim, Threshold
 from headscope_studies.argument_cues.answers import TUNED
 from headscope_studies.argument_cues.data import ARCT
@@ -201,4 +201,4 @@ CLAIMS = make_claims("warrant", ("reason + warrant", "claim + warrant"), "test")
 
 def judge_models(models: Mapping[str, xr.Dataset]) -> dict[str, list[JudgedClaim]]:
     """Judge every claim on every model, corrected for all verdicts."""
-    return judging.judge_together({label: (find_claims(numbers), numbers) for label, numbers in models.items()})
+    return verdicts.judge_together({label: (find_claims(numbers), numbers) for label, numbers in models.items()})

@@ -10,7 +10,7 @@ from typing import Any
 
 import xarray as xr
 
-from headscope.experiments import judging
+from headscope.experiments import verdicts
 from headscope.experiments.claims import MOOT, Claim, JudgedClaim, Threshold
 from headscope_studies.attention_flow import paper
 
@@ -280,5 +280,5 @@ def judge_models(models: Mapping[str, xr.Dataset], subset: str = "all") -> dict[
         chosen = chosen.reindex(contrast=list(CONTRASTS))  # the authors' script has those of one table
         return chosen.assign({name: chosen[name].expand_dims(lens=["exact"]) for name in chosen if name != "n"})
 
-    judged = judging.judge_together({label: (CLAIMS, select(numbers)) for label, numbers in models.items()})
+    judged = verdicts.judge_together({label: (CLAIMS, select(numbers)) for label, numbers in models.items()})
     return {label: [claim for claim in claims if claim.verdict != MOOT] for label, claims in judged.items()}

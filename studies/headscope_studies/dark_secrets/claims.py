@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from headscope.experiments import judging
+from headscope.experiments import verdicts
 from headscope.experiments.claims import Claim, JudgedClaim, Threshold
 from headscope.experiments.relation_heads import ENCODED, name_best_head
 from headscope.experiments.rendering.layers import name_least
@@ -194,7 +194,7 @@ def judge_models(
         for label, numbers in results.items():  # to find a word again is no link of meaning
             links = numbers.sel(task=[task for task in list_tasks(numbers) if task != SAME])
             groups[name_related(kind, label)] = RELATION_CLAIMS, links
-    return judging.judge_together(groups)
+    return verdicts.judge_together(groups)
 
 
 def name_related(kind: str, label: str) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 import xarray as xr
 
 from headscope.core.estimate import estimate
-from headscope.experiments import judging
+from headscope.experiments import verdicts
 from headscope.experiments.claims import Claim, JudgedClaim, Threshold
 from headscope.experiments.rendering.layers import name_least
 from headscope.experiments.summary import pool_ratios
@@ -210,12 +210,12 @@ def judge_models(
 
     With `corrected` false each interval stands alone.
     """
-    chosen = judging.replace_where(claims, several=several)
+    chosen = verdicts.replace_where(claims, several=several)
     groups = {label: (chosen, numbers.sel(role="tuned", length="all")) for label, numbers in models.items()}
     if times is not None:
         unfair = "" if shape == SHAPE else "the model has not BERT-base's shape"
         unfair = unfair if times.attrs["device"] == "cpu" else "the released code cannot run on a GPU"
         groups["time"] = ([TIME], pool_ratios(times).assign(unfair=unfair))
     if corrected:
-        return judging.judge_together(groups)
-    return {label: judging.judge_all(every, numbers, tests=1) for label, (every, numbers) in groups.items()}
+        return verdicts.judge_together(groups)
+    return {label: verdicts.judge_all(every, numbers, tests=1) for label, (every, numbers) in groups.items()}

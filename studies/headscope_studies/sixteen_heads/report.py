@@ -11,7 +11,6 @@ from headscope.core.document import Document, Paragraph, Part, Section
 from headscope.core.provenance import read_provenance
 from headscope.core.study import Results
 from headscope.experiments.claims import Claim, JudgedClaim
-from headscope.experiments.judging import judge_together
 from headscope.experiments.rendering import report
 from headscope.experiments.rendering.head_figures import choose_parts, draw_effects, draw_parts
 from headscope.experiments.rendering.report import Captioner, paragraphs, sample_inputs, select_interval
@@ -19,6 +18,7 @@ from headscope.experiments.rendering.sentences import describe_tests, verdict_nu
 from headscope.experiments.seeds import combine_seeds, describe_seeds
 from headscope.experiments.summary import list_tasks
 from headscope.experiments.template import fill_template
+from headscope.experiments.verdicts import judge_together
 from headscope.plotting.draw import draw
 from headscope.plotting.facets import interval_facets
 from headscope.reporting.frames import TableColumn, to_frame

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from headscope.experiments import judging
+from headscope.experiments import verdicts
 from headscope.experiments.claims import Claim, JudgedClaim, Threshold
 from headscope_studies.what_heads_look_at import paper
 from headscope_studies.what_heads_look_at.no_op import begin_sentence
@@ -313,7 +313,7 @@ def judge_claims(results: Mapping[str, Mapping[str, xr.Dataset]]) -> dict[str, d
         for part, numbers in parts.items()
     }
     judged: dict[str, dict[str, list[JudgedClaim]]] = {}
-    for key, claims in judging.judge_together(groups).items():
+    for key, claims in verdicts.judge_together(groups).items():
         label, _, part = key.partition("\t")
         judged.setdefault(label, {})[part] = claims
     return judged

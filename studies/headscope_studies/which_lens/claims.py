@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from headscope.experiments import judging
+from headscope.experiments import verdicts
 from headscope.experiments.claims import Claim, JudgedClaim, Threshold
 
 DATE = "2026-11-19"
@@ -142,4 +142,4 @@ CLAIMS = (
 
 def judge_models(models: Mapping[str, xr.Dataset]) -> dict[str, list[JudgedClaim]]:
     """Judge every claim on every model, corrected for all verdicts."""
-    return judging.judge_together({label: (CLAIMS, numbers) for label, numbers in models.items()})
+    return verdicts.judge_together({label: (CLAIMS, numbers) for label, numbers in models.items()})

@@ -22,12 +22,12 @@ from headscope.experiments.claims import (
     TaskVerdict,
     explain_undecided,
 )
-from headscope.experiments.judging import count_tests, judge_all
 from headscope.experiments.pages.facts import StudyFacts
 from headscope.experiments.rendering.report import list_scores
 from headscope.experiments.rendering.sentences import compare_verdicts, list_ranges
 from headscope.experiments.seeds import combine_seeds, mark_collapsed
 from headscope.experiments.summary import list_tasks, relative_changes
+from headscope.experiments.verdicts import count_tests, judge_all
 from headscope.patterns.shares import draw_rates, estimate_shares, read_errors
 from headscope.reporting.frames import ENDS
 from headscope.results.seeds import COLLAPSED

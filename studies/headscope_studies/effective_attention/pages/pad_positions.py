@@ -12,9 +12,9 @@ import xarray as xr
 from headscope.core.estimate import interval_names
 from headscope.core.provenance import read_provenance
 from headscope.experiments.claims import TaskVerdict
-from headscope.experiments.judging import judge_all
 from headscope.experiments.pages.tables import format_cell
 from headscope.experiments.summary import list_tasks, relative_changes
+from headscope.experiments.verdicts import judge_all
 from headscope.results.store import open_result
 from headscope_studies.effective_attention.claims import LOSES
 

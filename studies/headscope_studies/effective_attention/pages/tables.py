@@ -3,7 +3,6 @@
 import pandas as pd
 import xarray as xr
 
-from headscope.experiments.judging import count_tests, judge_all
 from headscope.experiments.pages.tables import (
     by_model,
     find_letters,
@@ -17,6 +16,7 @@ from headscope.experiments.rendering.report import score_table, time_table
 from headscope.experiments.rendering.sentences import list_ranges
 from headscope.experiments.summary import list_tasks
 from headscope.experiments.template import format_range
+from headscope.experiments.verdicts import count_tests, judge_all
 from headscope.patterns import NAMES
 from headscope.reporting.frames import ENDS, TableColumn, to_frame
 from headscope_studies.effective_attention import paper, report

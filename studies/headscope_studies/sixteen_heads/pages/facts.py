@@ -11,9 +11,9 @@ import xarray as xr
 
 from headscope.core.document import Document
 from headscope.experiments.claims import Claim, JudgedClaim
-from headscope.experiments.judging import judge_together
 from headscope.experiments.pages.facts import StudyFacts
 from headscope.experiments.summary import list_tasks
+from headscope.experiments.verdicts import judge_together
 from headscope.results.store import open_result
 from headscope_studies.sixteen_heads import report
 from headscope_studies.sixteen_heads.claims import ALL, CLAIMS, TRANSLATION_CLAIMS, complete_sites, complete_tasks
