@@ -181,3 +181,17 @@ def test_every_version_is_pinned():
     groups = settings["dependency-groups"]
     required = [*settings["project"]["dependencies"], *groups["dev"], *groups["docs"]]
     assert {re.split(r"[><=]", requirement)[0] for requirement in required} <= pinned
+
+
+def test_the_page_on_versions_says_what_is_required_and_pinned():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    lowest = dict(re.split(">=", requirement) for requirement in project["dependencies"])
+    pinned = dict(line.split("==") for line in (ROOT / "constraints.txt").read_text().splitlines() if "==" in line)
+    page = (ROOT / "docs" / "versions.md").read_text(encoding="utf-8")
+    for name in ("torch", "transformers", "numpy"):
+        assert f"| {name} | {lowest[name]} | {pinned[name]} |" in page
+    pythons = [line.rpartition(" ")[2] for line in project["classifiers"] if "Python :: 3." in line]
+    assert f"| Python | {pythons[0]} | {pythons[-1]} |" in page
+    workflow = (ROOT / ".github" / "workflows" / "test.yml").read_text()
+    assert "python: [" + ", ".join(f'"{python}"' for python in pythons) + "]" in workflow
+    assert f"The current version is **{headscope.__version__}**" in page

@@ -20,9 +20,11 @@ def pack_arrays(arrays: Mapping[str, Array], *, compress: bool = False) -> bytes
 
     Arrays that would be compressed further than `unpack_arrays` accepts are not compressed.
     """
+    if pickled := [name for name, array in arrays.items() if array.dtype.hasobject]:
+        raise ValueError(f"The array '{pickled[0]}' holds objects, which would have to be pickled.")
     file = io.BytesIO()
     save: Any = np.savez_compressed if compress else np.savez
-    save(file, allow_pickle=False, **arrays)
+    save(file, **arrays)
     content = file.getvalue()
     if compress and not may_expand(sum(array.nbytes for array in arrays.values()), len(content)):
         return pack_arrays(arrays)
