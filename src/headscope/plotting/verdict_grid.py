@@ -12,14 +12,14 @@ from headscope.core.errors import InputError
 from headscope.plotting import canvas, fonts, series, theme
 
 LOOKS = (
-    ("#0b3a75", "H", ""),
-    ("#b65200", "R", ""),
-    ("#8dbbe0", "W", ""),
-    ("#fbdcb8", "N", ""),
-    ("#ffffff", "?", ""),
-    (theme.hidden, "–", "//////"),
+    ("#0b3a75", "H"),
+    ("#b65200", "R"),
+    ("#8dbbe0", "W"),
+    ("#fbdcb8", "N"),
+    ("#ffffff", "?"),
+    ("none", "–"),
 )
-"""Colour, letter and hatch of each kind of verdict; letters tell them apart in grey print."""
+"""Colour and letter of each kind of verdict; letters tell them apart in grey print. What does not apply has no box."""
 
 PLAIN = (LOOKS[0], *LOOKS[3:])
 """The looks of a study that measures in one way only: what holds, what does not, undecided, does not apply."""
@@ -46,7 +46,7 @@ def verdict_grid(verdicts: pd.DataFrame, kinds: Sequence[str], *, width: float =
     tops = [sum(heights[:at], 0.0) for at in range(len(heights) + 1)]
     places = [at + GAP * models.index(model) for at, (model, _) in enumerate(verdicts.columns)]
     tasks = [str(task) for _, task in verdicts.columns]
-    above = 0.12 + fonts.label_width(tasks) * size + 1.4 * size / 72 * (1 + _count_lines(models))
+    above = 0.12 + fonts.label_width(tasks) * size + 1.4 * size / 72 * _count_lines(models)
     columns = series.fit_legend(kinds, width)[0]
     below = 0.1 + 0.2 * -(-len(kinds) // columns)
     high = above + tops[-1] + below
@@ -63,23 +63,28 @@ def verdict_grid(verdicts: pd.DataFrame, kinds: Sequence[str], *, width: float =
                 _draw_cell(ax, (left, tops[at], heights[at]), looks[str(verdict)], size)
     _name_columns(ax, verdicts, places, size)
     names = [
-        Patch(facecolor=look[0], edgecolor=theme.quiet, linewidth=0.4, hatch=look[2], label=f"{look[1]}  {kind}")
-        for kind, look in looks.items()
+        Patch(facecolor=colour, edgecolor=_find_edge(colour, theme.quiet), linewidth=0.4, label=f"{letter}  {kind}")
+        for kind, (colour, letter) in looks.items()
     ]
     figure.legend(handles=names, loc="lower center", ncols=columns, fontsize=theme.text_size("note"), borderaxespad=0.1)
     return figure
 
 
-def find_looks(kinds: Sequence[str]) -> dict[str, tuple[str, str, str]]:
-    """Return the colour, letter and hatch of each kind of verdict, in their order."""
+def find_looks(kinds: Sequence[str]) -> dict[str, tuple[str, str]]:
+    """Return the colour and the letter of each kind of verdict, in their order."""
     return dict(zip(kinds, PLAIN if len(kinds) == len(PLAIN) else LOOKS, strict=False))
 
 
-def _draw_cell(ax: Axes, box: tuple[float, float, float], look: tuple[str, str, str], size: float) -> None:
+def _find_edge(colour: str, edge: str) -> str:
+    return "none" if colour == "none" else edge
+
+
+def _draw_cell(ax: Axes, box: tuple[float, float, float], look: tuple[str, str], size: float) -> None:
     """Draw a cell at x and y, of a height in inches."""
-    (x, y, height), (colour, letter, hatch) = box, look
-    ax.add_patch(Rectangle((x, y), 1, height, facecolor=colour, edgecolor=theme.hatch, linewidth=0.4, hatch=hatch))
-    ink = theme.text_colour(colour)
+    (x, y, height), (colour, letter) = box, look
+    edge = _find_edge(colour, theme.hatch)
+    ax.add_patch(Rectangle((x, y), 1, height, facecolor=colour, edgecolor=edge, linewidth=0.4))
+    ink = theme.quiet if colour == "none" else theme.text_colour(colour)
     ax.text(x + 0.5, y + height / 2, letter, ha="center", va="center", fontsize=0.9 * size, color=ink)
 
 
@@ -106,4 +111,5 @@ def _break(model: str) -> str:
 
 
 def _count_lines(models: Sequence[str]) -> int:
-    return max(_break(str(model)).count("\n") + 1 for model in models)
+    """Return how many lines the names of models take, with one between them and the tasks; 0 where they have none."""
+    return max(_break(str(model)).count("\n") + 2 if model else 0 for model in models)

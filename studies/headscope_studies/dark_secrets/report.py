@@ -64,7 +64,8 @@ def document(results: Results) -> Document:
 def _report_verdicts(inputs: Captioner, groups: dict[str, list[JudgedClaim]], introduction: Sequence[str]) -> Section:
     """Return the section with the verdicts on tasks and on relations."""
     judged = [claim for group in groups.values() for claim in group]
-    content: list[Part] = [*paragraphs(*introduction), inputs.table("verdicts", verdict_table(judged))]
+    grid = report.picture_verdicts(inputs, report.draw_verdict_grid(groups[""]))
+    content: list[Part] = [grid, *paragraphs(*introduction), inputs.table("verdicts", verdict_table(judged))]
     content += paragraphs(JUDGED, describe_tests(judged))
     several = len(groups[""][0].tasks) > 1
     content += [inputs.table("verdicts_by_task", verdicts_by_task(groups[""]))] if several else []

@@ -1,6 +1,6 @@
 """The report: verdicts first, then no-ops, surface, entropy, clusters, syntax and coreference."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pandas as pd
@@ -12,7 +12,7 @@ from headscope.core.document import Document, Paragraph, Part, Section
 from headscope.core.prose import count_noun
 from headscope.core.provenance import read_provenance
 from headscope.core.study import Results
-from headscope.experiments.claims import JudgedClaim
+from headscope.experiments.claims import HOLDS, MOOT, NOT_REPRODUCED, UNDECIDED, JudgedClaim
 from headscope.experiments.rendering import report
 from headscope.experiments.rendering.report import Captioner, paragraphs
 from headscope.experiments.rendering.sentences import (
@@ -26,6 +26,7 @@ from headscope.experiments.summary import list_tasks
 from headscope.experiments.template import fill_template
 from headscope.plotting.draw import draw
 from headscope.plotting.facets import interval_facets
+from headscope.plotting.verdict_grid import verdict_grid
 from headscope_studies.what_heads_look_at import WhatHeadsLookAt, claims, no_op, paper, probe_numbers, surface
 from headscope_studies.what_heads_look_at import networks as models
 from headscope_studies.what_heads_look_at.no_op_figures import answer_table, draw_no_ops, list_no_ops, no_op_table
@@ -34,6 +35,11 @@ from headscope_studies.what_heads_look_at.surface_tables import TITLES, clark_ta
 
 TEXTS, CAPTIONS = report.read_prose(__package__)
 TITLE = "What heads look at: surface, no-ops, syntax, coreference"
+KINDS = (HOLDS, NOT_REPRODUCED, UNDECIDED, MOOT)
+OPEN = f"{UNDECIDED}, or differs by data"
+GRID = ("surface", "no-op", "trees", "coreference")
+"""The groups of claims that are in the grid; those on single relations are counted in a table."""
+
 MEASURED = ("Is it a no-op?", "Neighbours, special tokens, punctuation", "Clusters of heads", "Entropy")
 
 
@@ -96,8 +102,21 @@ def _make_sample(numbers: xr.Dataset) -> Captioner:
 def report_verdicts(sample: Captioner, judged: dict[str, list[JudgedClaim]], seeds: str) -> Section:
     """Return the section with all verdicts; of relations, their number."""
     every = [claim for part in judged.values() for claim in part]
-    table = sample.table("verdicts", verdict_table(every))
-    return Section("What holds", [*paragraphs(seeds), table, *paragraphs(TEXTS["judged"], describe_tests(every))])
+    parts: list[Part] = [report.picture_verdicts(sample, draw_grid({"": judged})), *paragraphs(seeds)]
+    parts += [sample.table("verdicts", verdict_table(every)), *paragraphs(TEXTS["judged"], describe_tests(every))]
+    return Section("What holds", parts)
+
+
+def draw_grid(models: Mapping[str, Mapping[str, Sequence[JudgedClaim]]]) -> Figure:
+    """Draw the verdict on every claim of the paper for each model; where data sets differ it is undecided."""
+    rows: dict[str, dict[tuple[str, str], str]] = {}
+    for label, topics in models.items():
+        for judged in (claim for topic in GRID for claim in topics.get(topic, ())):
+            if judged.claim.where.get("group", "sep") in ("cls", "sep"):
+                cell = judged.verdict if judged.verdict in KINDS else UNDECIDED
+                rows.setdefault(judged.text.rstrip("."), {})["", label] = cell
+    kinds = [OPEN if kind == UNDECIDED else kind for kind in KINDS]
+    return verdict_grid(pd.DataFrame.from_dict(rows, "index").replace(UNDECIDED, OPEN), kinds)
 
 
 def list_quality(networks: xr.Dataset) -> str:

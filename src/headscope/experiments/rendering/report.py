@@ -35,7 +35,7 @@ THRESHOLDS = {
 }
 """Captions of what every study says about its thresholds."""
 
-GRID = {"verdict_grid": "The verdict on each claim by task; what each verdict means is said below."}
+GRID = {"verdict_grid": "The verdict on each claim; what each verdict means is said below."}
 """The caption of the first figure of a report."""
 
 SCORE = "{} ({:.3f}, 95 % {:.3f} to {:.3f}; most common label {:.3f})"
@@ -114,12 +114,20 @@ def report_tasks(numbers: xr.Dataset, theirs: pd.DataFrame | None, number: int |
 
 def report_verdicts(sample: Captioner, judged: Sequence[JudgedClaim], before: Sequence[str], how: str) -> Section:
     """Return the section with the verdicts, overall and by task, after `before` and with how they are judged."""
-    grid = replace(sample, captions=GRID).picture("verdict_grid", draw_verdict_grid(judged))
-    parts: list[Part] = [grid, *paragraphs(*before), sample.table("verdicts", verdict_table(judged))]
+    parts: list[Part] = [
+        picture_verdicts(sample, draw_verdict_grid(judged)),
+        *paragraphs(*before),
+        sample.table("verdicts", verdict_table(judged)),
+    ]
     parts += paragraphs(how, describe_tests(judged))
     if len(judged[0].tasks) > 1:
         parts.append(sample.table("verdicts_by_task", verdicts_by_task(judged)))
     return Section("What holds", parts)
+
+
+def picture_verdicts(sample: Captioner, grid: Figure) -> Picture:
+    """Return the grid of verdicts with its caption: what a report begins with."""
+    return replace(sample, captions=GRID).picture("verdict_grid", grid)
 
 
 def draw_verdict_grid(judged: Sequence[JudgedClaim]) -> Figure:

@@ -91,16 +91,19 @@ def show_step(data: xr.Dataset, lens: str, step: str) -> str:
 
 
 def tabulate_first_numbers(facts: FlowFacts) -> pd.DataFrame:
-    """Return the three numbers of the first screen: of the paper, and of every model."""
-    verb, sentiment = (f"{name}: raw → flow" for name in ("verb, blank-out", f"{paper.SST}, gradients"))
+    """Return the numbers of the first screen: of the paper, and of every model."""
+    titles = ("verb, blank-out", "verb, gradients", f"{paper.SST}, gradients")
+    verb, gradients, sentiment = (f"{title}: raw → flow" for title in titles)
     same = "tokens that get the same flow from every position"
-    printed = [{lens: rows[lens][0][-1] for lens in paper.SHOWN} for rows in (paper.BLANK_OUT, paper.SST_GRADIENT)]
-    columns = {"the paper": {verb: _show_gain(printed[0]), sentiment: _show_gain(printed[1]), same: "not measured"}}
+    tables = (paper.BLANK_OUT, paper.GRADIENT, paper.SST_GRADIENT)
+    printed = [_show_gain({lens: rows[lens][0][-1] for lens in paper.SHOWN}) for rows in tables]
+    columns = {"the paper": dict(zip((verb, gradients, sentiment, same), (*printed, "not measured"), strict=True))}
     for label, data in facts.models.items():
         task = next(task for task in list_tasks(data) if task != paper.SST)  # natural sentences are first
         saturated = measure_saturation(data)["same_for_sources"].sel(task=task)
         columns[TITLES.get(label, label)] = {
             verb: _show_gain(_select_last(data, task, "blank-out")),
+            gradients: _show_gain(_select_last(data, task, "gradient")),
             sentiment: _show_sentiment(facts, label),
             same: f"{float(saturated):.0f} %",
         }

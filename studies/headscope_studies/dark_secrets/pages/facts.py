@@ -11,7 +11,7 @@ import xarray as xr
 
 from headscope.core.document import Document
 from headscope.core.provenance import read_provenance
-from headscope.experiments.claims import JudgedClaim
+from headscope.experiments.claims import NOT_REPRODUCED, JudgedClaim
 from headscope.experiments.pages.facts import StudyFacts
 from headscope.experiments.relation_heads import find_best_head
 from headscope.experiments.summary import list_tasks
@@ -67,11 +67,11 @@ class DarkFacts(StudyFacts):
         return [task for task in next(iter(tasks.values())) if all(task in known for known in tasks.values())]
 
     def average(self, shares: Callable[[xr.Dataset], xr.DataArray]) -> dict[str, float]:
-        """Return by model the mean over its tuned models, of shared tasks and seeds that have the share, in percent."""
+        """Return by model the mean over shared tasks that have the share, of the mean over their seeds, in percent."""
         tuned: dict[str, list[float]] = {}
-        for label, data in self.measured.items():
-            part = data.sel(task=[task for task in list_tasks(data) if task in self.shared])
-            tuned.setdefault(self.names[label], []).extend(np.ravel(shares(part).values).tolist())
+        for label, task, data in self.by_task:
+            if task in self.shared:
+                tuned.setdefault(self.names[label], []).append(float(shares(data)))
         return {name: 100 * float(np.nanmean(values)) for name, values in tuned.items()}
 
 
@@ -105,6 +105,21 @@ def find_unlearned(facts: DarkFacts) -> list[dict[str, Any]]:
         if float(raw["score_low"]) <= majority:
             rows.append({"label": facts.names[label], "task": task, "score": float(raw["score"]), "majority": majority})
     return rows
+
+
+def list_fewer_heads(facts: DarkFacts) -> dict[str, list[str]]:
+    """Return by model the tasks on which fewer than a third of the heads are shown to attend simply to these tokens."""
+    claim = next(claim for claim in facts.claims if claim.quantity == "special_share")
+    denied: dict[str, list[str]] = {}
+    for (label, task), cell in facts.cells(claim).items():
+        if cell.verdict == NOT_REPRODUCED:
+            denied.setdefault(facts.names[label], []).append(task)
+    return denied
+
+
+def count_seeds(facts: DarkFacts) -> dict[str, int]:
+    """Return by task the number of its seeds, which is the same for all models."""
+    return {task: data.sizes.get("seed", 1) for data in facts.measured.values() for task in list_tasks(data)}
 
 
 def list_special(facts: DarkFacts) -> dict[str, dict[str, float]]:

@@ -7,6 +7,7 @@ import numpy as np
 import xarray as xr
 from matplotlib.figure import Figure
 
+from headscope.core.prose import join_words
 from headscope.experiments.claims import UNCLEAR
 from headscope.experiments.pages.generate import Generated, StudyPages, write_pictures
 from headscope.experiments.pages.tables import draw_scaled, draw_verdicts, to_grid
@@ -14,7 +15,7 @@ from headscope.plotting import canvas, series, theme
 from headscope.plotting.forest import forest
 from headscope.plotting.trends import trends
 from headscope.plotting.verdict_grid import find_looks
-from headscope_studies.effective_attention.claims import WEIGHT
+from headscope_studies.effective_attention.claims import LOSES, WEIGHT
 from headscope_studies.effective_attention.pages import note, tables
 from headscope_studies.effective_attention.pages.facts import SIGNED, STEM, Facts, list_reports, read_facts
 from headscope_studies.effective_attention.pages.pad_positions import read_pad_positions
@@ -39,9 +40,17 @@ SINKS = {"cls": "[CLS]", "sep": "[SEP]", "special": "other special", "punctuatio
 def page(facts: Facts) -> bytes:
     """Return the page."""
     pictures = {name: f"pictures/{STEM}{name}.svg" for name in PICTURES}
-    return note.fill_page(
-        "page.md", facts, pictures=pictures, pad_table=to_grid(read_pad_positions().tabulate_distances())
-    )
+    table = to_grid(read_pad_positions().tabulate_distances())
+    return note.fill_page("page.md", facts, pictures=pictures, pad_table=table, sep_losses=list_losses(facts))
+
+
+def list_losses(facts: Facts) -> str:
+    """Return in which models, and on which of their tasks, [SEP] loses weight exactly."""
+    losing: dict[str, list[str]] = {label: [] for label in facts.models}
+    for (label, task), cell in facts.cells(LOSES["[SEP]"]).items():
+        losing[label] += [task] * cell.exact
+    on = {label: "all tasks" if tasks == facts.tasks else join_words(tasks) for label, tasks in losing.items() if tasks}
+    return join_words([f"in {label} on {tasks}" for label, tasks in on.items()], empty="nowhere")
 
 
 def draw_changes(facts: Facts, width: float = 6.9) -> Figure:

@@ -9,6 +9,8 @@ import pandas as pd
 import xarray as xr
 from matplotlib.figure import Figure
 
+from headscope.core.estimate import estimate
+from headscope.core.prose import format_signed
 from headscope.core.provenance import read_provenance
 from headscope.experiments.claims import MOOT
 from headscope.experiments.pages.generate import Generated, StudyPages, write_pictures
@@ -51,7 +53,6 @@ def page(facts: HeadFacts) -> bytes:
 
 def collect_numbers(facts: HeadFacts) -> dict[str, Any]:
     """Return the numbers on the page; shares of heads are taken for each trained model, and then averaged."""
-    cross = facts.sites.sel(task=CROSS)
     run, models = read_provenance(facts.sites), facts.measured
     stored = dict.fromkeys(task for data in models.values() for task in read_provenance(data).get("stored", ()))
     return {
@@ -62,7 +63,7 @@ def collect_numbers(facts: HeadFacts) -> dict[str, Any]:
         "old_n": int(facts.sites["n"].min()),
         "old_tasks": list(stored),
         "sites": combine_seeds(facts.sites),
-        "last": 100 * float(cross["last"].mean()),
+        "left": partial(show_left, facts),
         "no_encoder": average_sites(facts, "kept", "encoder", order="importance", pruned=100),
         "gain": float(facts.sites["gain"].sel(task=ALL).mean()),
         "site_share": partial(average_sites, facts),
@@ -77,13 +78,23 @@ def collect_numbers(facts: HeadFacts) -> dict[str, Any]:
     }
 
 
+def show_left(facts: HeadFacts, name: str, site: str) -> str:
+    """Return a share of the score, mean of seeds with the widest ends of their intervals, such as 15 % [6, 23]."""
+    mean, low, high = (100 * end.sel(task=site) for end in estimate(facts.sites, name).ends)
+    ends = ", ".join(format_signed(float(end), ".0f") for end in (low.min(), high.max()))
+    return f"{format_signed(float(mean.mean()), '.0f')} % [{ends}]"
+
+
 def select_shown(facts: HeadFacts) -> dict[str, xr.Dataset]:
     """Return the numbers of every model on the task that is drawn."""
     return {facts.names[label]: data for label, task, data in facts.by_task if task == SHOWN}
 
 
 def draw_verdicts(facts: HeadFacts) -> Figure:
-    """Draw the verdict on every claim: the sites of the model that translates, then every model and task."""
+    """Draw the verdict on every claim: the sites of the model that translates, then every model and task.
+
+    Where a group of columns has no such claim, cells are empty; tasks on which nothing is judged are left out.
+    """
     rows = dict.fromkeys(claim.text for claim in (*TRANSLATION_CLAIMS, *CLAIMS))
     cells: dict[tuple[str, str], dict[str, str]] = {(TRANSLATION, name): {} for name in SITE_NAMES.values()}
     for label in (TRANSLATION, *facts.models):
@@ -91,7 +102,11 @@ def draw_verdicts(facts: HeadFacts) -> Figure:
             for task in claim.tasks:
                 name = SITE_NAMES[task.task] if label == TRANSLATION else task.task
                 cells.setdefault((facts.names.get(label, label), name), {})[claim.text] = task.verdict
-    columns = {column: [verdicts.get(text, MOOT) for text in rows] for column, verdicts in cells.items()}
+    columns = {
+        column: [verdicts.get(text, "") for text in rows]
+        for column, verdicts in cells.items()
+        if set(verdicts.values()) - {MOOT}
+    }
     return verdict_grid(pd.DataFrame(columns, index=[text.rstrip(".") for text in rows]), facts.kinds, width=6.9)
 
 

@@ -28,7 +28,6 @@ FILES = ("no_op", "clusters", "gradients", "examples")
 TREEBANKS = ("EWT", "GUM")
 PROBES = ("dependency", "attention", "attention_and_words")
 SHOWN = ("cls", "sep", "period_comma")
-KINDS = (HOLDS, NOT_REPRODUCED, UNDECIDED, MOOT)
 BESIDE_RAW = ("effective", "norm", "gradient", "attention × gradient")
 """Measures by which attention may be a no-op."""
 
@@ -227,7 +226,7 @@ def count_layers(facts: HeadFacts, measure: str) -> tuple[int, Counter[str]]:
 def count_verdicts(facts: HeadFacts) -> dict[str, int]:
     """Return the number of verdicts of each kind that occurs."""
     verdicts = Counter(task.verdict for claim in facts.every for task in claim.tasks)
-    return {kind: verdicts[kind] for kind in KINDS if verdicts[kind]}
+    return {kind: verdicts[kind] for kind in report.KINDS if verdicts[kind]}
 
 
 def count_frame(facts: HeadFacts) -> pd.DataFrame:
@@ -236,7 +235,7 @@ def count_frame(facts: HeadFacts) -> pd.DataFrame:
     for topic, title in TOPICS.items():
         claims = [claim for topics in facts.judged.values() for claim in topics.get(topic, ())]
         verdicts = Counter(task.verdict for claim in claims for task in claim.tasks)
-        rows[title] = {kind: verdicts[kind] for kind in KINDS}
+        rows[title] = {kind: verdicts[kind] for kind in report.KINDS}
     return pd.DataFrame.from_dict(rows, "index").rename_axis("verdicts on")
 
 

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -14,7 +13,6 @@ from matplotlib.ticker import MaxNLocator
 
 from headscope.core.estimate import estimate
 from headscope.core.provenance import read_provenance
-from headscope.experiments.claims import UNDECIDED
 from headscope.experiments.pages.generate import Generated, StudyPages, write_pictures
 from headscope.experiments.summary import list_tasks
 from headscope.experiments.template import fill_template, join_lines
@@ -22,14 +20,12 @@ from headscope.experiments.thresholds import draw_thresholds
 from headscope.plotting import series, theme
 from headscope.plotting.facets import interval_facets
 from headscope.plotting.panels import new_grid
-from headscope.plotting.verdict_grid import verdict_grid
-from headscope_studies.what_heads_look_at import paper, probe_numbers
+from headscope_studies.what_heads_look_at import paper, probe_numbers, report
 from headscope_studies.what_heads_look_at.claims import BRANCHING
 from headscope_studies.what_heads_look_at.networks import MASKED
 from headscope_studies.what_heads_look_at.no_op_figures import draw_no_ops
 from headscope_studies.what_heads_look_at.pages import coreference, probes, tables
 from headscope_studies.what_heads_look_at.pages.facts import (
-    KINDS,
     PROBES,
     STEM,
     HeadFacts,
@@ -41,8 +37,6 @@ from headscope_studies.what_heads_look_at.pages.facts import (
 from headscope_studies.what_heads_look_at.surface_tables import TITLES
 
 FOLDER = Path(__file__).parent
-GRID = ("surface", "no-op", "trees", "coreference")
-OPEN = f"{UNDECIDED}, or differs by data"
 COLUMNS = (("previous", "next"), ("cls", "sep", "period_comma"))
 PREDICTORS = (
     "right-branching",
@@ -104,16 +98,8 @@ def select_whole(facts: HeadFacts, label: str, treebank: str) -> dict[str, xr.Da
 
 
 def draw_verdicts(facts: HeadFacts) -> Figure:
-    """Draw the verdict on every claim of the paper for each model; where data sets differ it is undecided."""
-    rows: dict[str, dict[tuple[str, str], str]] = {}
-    for label in facts.models:
-        claims = [claim for topic in GRID for claim in facts.judged[label].get(topic, ())]
-        for judged in claims:
-            if judged.claim.where.get("group", "sep") == "sep":
-                cell = judged.verdict if judged.verdict in KINDS else UNDECIDED
-                rows.setdefault(judged.text.rstrip("."), {})["", label] = cell
-    kinds = [OPEN if kind == UNDECIDED else kind for kind in KINDS]
-    return verdict_grid(pd.DataFrame.from_dict(rows, "index").replace(UNDECIDED, OPEN), kinds)
+    """Draw the verdict on every claim of the paper for each model."""
+    return report.draw_grid({label: facts.judged[label] for label in facts.models})
 
 
 def draw_no_op(facts: HeadFacts) -> Figure:
