@@ -8,6 +8,7 @@ import sys
 import time
 import tracemalloc
 from functools import reduce
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -16,6 +17,7 @@ import xarray as xr
 import headscope as hs
 from headscope.core.errors import DataWarning, InputError
 from headscope.measuring import job as jobs
+from headscope.measuring import ray
 from headscope.measuring.checkpoint import Checkpoint, add_states, read_checkpoint
 from headscope.measuring.job import prepare_job
 from headscope.measuring.settings import make_measure_settings
@@ -94,17 +96,35 @@ def test_a_run_with_another_plan_is_not_resumed(texts, tmp_path, change):
         measured(texts, out=tmp_path / "heads.state", resume=True, **change)
 
 
-def test_states_of_two_workers_give_the_bits_of_one_process(texts):
-    settings = make_measure_settings(LENSES, STATISTICS, window=6, batch_size=4)
-    first, second = (prepare_job(tiny("bert"), texts, settings) for _ in range(2))
-    batches = list(first.plan.batches())
-    parts = [[job.observe([batch]) for batch in batches[start::2]] for start, job in enumerate((first, second))]
-    sent = [Checkpoint({}, 0, 0, next(parts[index % 2][index // 2])).to_bytes() for index in range(len(batches))]
-    whole = reduce(add_states, (Checkpoint.from_bytes(data).states for data in sent))
-    assert (
-        Checkpoint({}, 0, 0, whole).to_bytes()
-        == Checkpoint({}, 0, 0, reduce(add_states, first.observe(batches))).to_bytes()
-    )
+class Actor:
+    """A worker of Ray, without Ray: it computes when its result is asked for."""
+
+    def __init__(self, observer):
+        self.worker = ray._Worker.__new__(ray._Worker)
+        self.worker.observer = observer
+        self.observe = self
+
+    def remote(self, batch):
+        return lambda: self.worker.observe(batch)
+
+
+def test_workers_give_the_bits_of_one_process_and_read_no_further_than_needed(texts):
+    settings = make_measure_settings(LENSES, STATISTICS, window=6, batch_size=1)
+    job = prepare_job(tiny("bert"), texts, settings)
+    whole, taken = reduce(add_states, job.observe(job.plan.batches())), []
+
+    def batches():
+        for batch in job.plan.batches():
+            taken.append(batch)
+            yield batch
+
+    actors = [Actor(job.observer), Actor(job.observer)]
+    states = ray._observe_in_order(SimpleNamespace(get=lambda result: result(), exceptions=None), actors, batches())
+    first = next(states)
+    assert len(taken) == 2 * ray.QUEUED + 1 < 20
+    added = reduce(add_states, states, first)
+    assert len(taken) == 20
+    assert Checkpoint({}, 0, 0, added).to_bytes() == Checkpoint({}, 0, 0, whole).to_bytes()
 
 
 def test_what_is_wrong_in_a_later_window_is_said_once(tmp_path):
@@ -155,14 +175,14 @@ hs.measure(hs.load(sys.argv[1]), sys.argv[2], statistics="entropy", window=12, b
 
 @pytest.mark.soak
 def test_a_run_over_a_file_that_was_killed_resumes_to_the_same_bits_also_with_two_workers(tmp_path):
-    import ray
+    from ray import init, shutdown
 
     folder, texts = saved_model(tmp_path / "model"), write_texts(tmp_path / "texts.jsonl", 120)
     model, threads = hs.load(folder), torch.get_num_threads()
     options = {"statistics": "entropy", "window": 12, "batch_size": 2, "progress": False}
     torch.set_num_threads(1)  # as in a worker
     whole = hs.measure(model, texts, **options)
-    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level="error")
+    init(num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level="error")
     try:
         for resumed in ({}, {"engine": "ray", "workers": 2}):
             out = tmp_path / f"heads-{len(resumed)}.nc"
@@ -180,5 +200,5 @@ def test_a_run_over_a_file_that_was_killed_resumes_to_the_same_bits_also_with_tw
                 again = hs.measure(model, texts, out=out, resume=True, **options, **resumed)
             xr.testing.assert_identical(again, whole)
     finally:
-        ray.shutdown()
+        shutdown()
         torch.set_num_threads(threads)
