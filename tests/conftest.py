@@ -34,11 +34,20 @@ STARTED = time.time()
 
 
 def pytest_collection_modifyitems(config, items):
-    """Mark the tests of `make quick`, and remember those of all tiers."""
+    """Mark the tests of `make quick`, and remember those of all tiers.
+
+    The laws of studies come just before the tests of each study, mostly in the same process, which runs it once.
+    """
+    items.sort(key=place_item)
     config.stash[COLLECTED] = list(items)
     for item in items:
         if is_quick(item):
             item.add_marker("quick")
+
+
+def place_item(item):
+    """Return where a test stands among all: 1 for laws of studies, which come after all that is not of a study."""
+    return 2 if item.nodeid.startswith("studies/") else int(item.nodeid.startswith("tests/laws/test_studies.py"))
 
 
 @pytest.hookimpl(trylast=True)
