@@ -112,11 +112,15 @@ class Facts(StudyFacts):
         return {label: rows for label, rows in scores.items() if rows}
 
     @cached_property
+    def by_several(self) -> dict[str, dict[str, list[JudgedClaim]]]:
+        """The verdicts if of several tokens of a type not the largest weight counts, but their mean or sum."""
+        return {several: judge_models(self.measured, self.times, several=several) for several in SEVERAL[1:]}
+
+    @cached_property
     def versions(self) -> dict[str, dict[str, int]]:
         """How many verdicts on a claim change if of several tokens of a type not the largest weight counts."""
         changed = {}
-        for several in SEVERAL[1:]:
-            judged = judge_models(self.measured, self.times, several=several)
+        for several, judged in self.by_several.items():
             frames = [compare_verdicts({"max": self.judged[label], several: judged[label]}) for label in self.models]
             counts = Counter(str(claim).rstrip(".") for frame in frames for claim, _ in frame.index)
             changed[several] = dict(sorted(counts.items(), key=lambda pair: (-pair[1], pair[0])))
@@ -135,7 +139,7 @@ class Facts(StudyFacts):
             "no correction for many verdicts": judge_models(self.measured, self.times, corrected=False),
             "the first seed alone": judge_models(first, self.times),
             "seeds that collapsed, too": judge_models(every, self.times),
-            "the mean of several tokens": judge_models(self.measured, self.times, several="mean"),
+            "the mean of several tokens": self.by_several["mean"],
         }
         return {name: [claim for claims in groups.values() for claim in claims] for name, groups in judged.items()}
 
