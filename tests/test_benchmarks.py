@@ -84,6 +84,7 @@ def test_the_benchmark_of_attention_flow_runs_on_a_tiny_graph(tmp_path):
     assert all(row["apart"] < 1e-9 for row in rows)
 
 
+@pytest.mark.soak
 def test_the_benchmark_of_attention_flow_runs_on_the_attention_of_a_model(tmp_path):
     command = [sys.executable, "-m", "benchmarks.flow", "--real", "--quick", "--out", tmp_path / "flow.json"]
     subprocess.run(command, cwd=BENCHMARKS.parent, capture_output=True, text=True, check=True)

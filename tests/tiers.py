@@ -69,6 +69,8 @@ GUARDS = {
         "tests/laws/test_rows.py::test_maps_from_blocks_are_the_rows_of_whole_maps",
     "tests/test_wheel.py::test_the_wheels_installed_from_an_index_with_all_that_they_need_work":
         "tests/test_wheel.py::test_the_wheels_work_outside_the_clone",
+    "tests/test_benchmarks.py::test_the_benchmark_of_attention_flow_runs_on_the_attention_of_a_model":
+        "tests/test_benchmarks.py::test_the_benchmark_of_attention_flow_runs_on_a_tiny_graph",
     "tests/viewer/test_size.py::test_1024_heads_of_2048_tokens_never_hold_all_weights":
         "tests/viewer/test_size.py::test_the_maps_of_a_long_text_are_read_one_by_one",
 }  # fmt: skip

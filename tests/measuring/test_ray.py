@@ -19,6 +19,8 @@ from headscope.measuring.settings import make_measure_settings
 from tests.measuring.data import LENSES, STATISTICS, examples, saved_model
 from tests.models import tiny
 
+pytestmark = pytest.mark.timeout(1200)  # on a busy machine each worker takes a minute to start
+
 
 @pytest.fixture(scope="module")
 def cluster():

@@ -21,6 +21,7 @@ from headscope.training.task import run_network
 from headscope.training.tasks.translation import EXTRA, FACTOR, Translation, translate
 from tests.heads import headed
 from tests.models import text
+from tests.tiers import spread
 
 KINDS = ("bart", "t5", "marian")
 SITES = ("encoder", "decoder", "cross")
@@ -70,9 +71,7 @@ def make_edit(edit, model, site):
     return MeanHeads(heads=heads, means=hs.average_heads(model, pairs(3)))
 
 
-@pytest.mark.parametrize("site", SITES)
-@pytest.mark.parametrize("edit", EDITS)
-@pytest.mark.parametrize("kind", ["bart", "t5"])
+@pytest.mark.parametrize(("kind", "edit", "site"), spread(["bart", "t5"], EDITS, SITES))
 def test_a_translation_under_an_edit_is_greedy_search_without_cache(kind, edit, site):
     model, tokenizer, _, batch = prepare(kind, pairs(3))
     plain = translate(model.network, tokenizer, batch)

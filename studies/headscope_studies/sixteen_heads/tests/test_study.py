@@ -147,7 +147,8 @@ def test_forty_percent_of_heads_go_or_do_not(kept, verdict):
 
 
 def test_every_site_of_a_model_that_translates_is_studied(tmp_path):
-    network = headed_network("bart", "seq2seq", max_position_embeddings=8)  # the longest translation
+    two_heads = {"encoder_attention_heads": 2, "decoder_attention_heads": 2}
+    network = headed_network("bart", "seq2seq", max_position_embeddings=8, **two_heads)  # the longest translation
     network.final_logits_bias[0, tokenizer().convert_tokens_to_ids(WORDS[0])] = 1e3  # it says nothing else: BLEU > 0
     network.save_pretrained(tmp_path / "model")
     tokenizer().save_pretrained(tmp_path / "model")
