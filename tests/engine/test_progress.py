@@ -45,8 +45,9 @@ def test_without_a_number_of_all_no_remaining_time_is_guessed(clock, capsys):
     assert line == "5,000 rows counted, 2.5e+03/s, number of all not known yet"
 
 
-def test_json_says_that_the_number_of_all_is_not_known(monkeypatch, capsys):
+def test_lines_of_json_have_a_total(monkeypatch, capsys):
     monkeypatch.setenv(progress.VARIABLE, "json")
-    with show_progress(None, unit="rows") as advance:
-        advance(3)
-    assert '"progress": [3, null], "unit": "rows"' in capsys.readouterr().err
+    for total, lines in ((None, 0), (3, 2)):
+        with show_progress(total) as advance:
+            advance(3)
+        assert capsys.readouterr().err.count('"progress": [') == lines

@@ -176,10 +176,15 @@ def _print_lines(pace: _Pace) -> Advance:
 
 @contextmanager
 def _write_json(pace: _Pace) -> Iterator[Advance]:
-    """Print {"progress": [finished, total], "unit": …, "rate": …} at the start, every moment and at the end."""
+    """Print {"progress": [finished, total], "unit": …, "rate": …} at the start, every moment and at the end.
+
+    Without a total nothing is printed: whoever watches sees a run that is starting.
+    """
     last = pace.start
 
     def write() -> None:
+        if pace.total is None:
+            return
         facts = {"progress": [pace.finished, pace.total], "unit": pace.unit, "rate": round(pace.rate, 3)}
         print_status(json.dumps(facts))
 
