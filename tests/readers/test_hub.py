@@ -112,7 +112,7 @@ def test_the_error_for_an_unreachable_hub_says_so():
 
 def test_the_message_of_the_hub_is_passed_on(monkeypatch):
     mock_hub(monkeypatch, ValueError("Unknown split 'dev'.\nmore"))
-    with pytest.raises(InputError, match=r"The dataset 'imdb' cannot be read: Unknown split 'dev'\.$"):
+    with pytest.raises(InputError, match=r"The dataset 'imdb' cannot be read: Unknown split 'dev'\.(\n|$)"):
         read("hub:imdb:dev")
 
 
