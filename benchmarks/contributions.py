@@ -42,7 +42,7 @@ def main() -> None:
     options = parser.parse_args()
     torch.set_num_threads(1)
     torch.manual_seed(0)
-    turns = 2 if options.quick else 9
+    turns = 2 if options.quick else 3
     if options.quick:
         rows = compare("tiny BERT shape", load_bert(2, hidden=32, heads=4), 16, turns)
         rows += compare_value_zeroing("tiny BERT shape", load_bert(2, hidden=32, heads=4), 16, turns)

@@ -25,6 +25,7 @@ from pages import (
     faithfulness_page,
     flow_page,
     heads_page,
+    lenses_page,
     long_page,
     models_page,
     padding_page,
@@ -144,6 +145,7 @@ def list_study_generators() -> dict[str, Callable[[], Generated]]:
 GENERATORS: dict[str, Callable[[], Generated]] = {
     "compare": make_comparison,
     "models": lambda: fill_page(DOCS / "models.md", models_page.parts()),
+    "lenses": lambda: fill_page(DOCS / "lenses.md", {"cost": lenses_page.describe_cost()}),
     "edits": lambda: fill_page(DOCS / "edits.md", {"measured": describe_edits()}),
     "reading": lambda: fill_page(DOCS / "reading.md", {"tagger": words_page.table()}),
     "viewer": lambda: fill_page(DOCS / "viewer.md", {"beside": viewer_page.table()}),
