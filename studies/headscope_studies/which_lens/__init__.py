@@ -18,7 +18,7 @@ class WhichLens(TaskStudy):
     """Compare what lenses say of edges and tokens with what taking these away does to a tuned model."""
 
     rows: int = option(
-        2, "Rows of every map from which edges are taken away: a query and a head of each layer and input."
+        1, "Rows of every map from which edges are taken away: a query and a head of each layer and input."
     )
     keys: int = option(8, "Edges that are taken away from each of these rows.")
 
@@ -26,7 +26,7 @@ class WhichLens(TaskStudy):
     kinds = {"RTE": "does one text follow from the other?", "SST-2": "is a sentence positive?"}  # noqa: RUF012
     steps = 4
     own_facts = ("rows", "keys")
-    short = {"limit": 40, "train_limit": 320, "epochs": 1, "learning_rate": 1e-4}  # noqa: RUF012  (as in TaskStudy)
+    short = {"limit": 20, "train_limit": 320, "epochs": 1, "learning_rate": 1e-4}  # noqa: RUF012  (as in TaskStudy)
 
     def measure_task(self, run: "TaskRun") -> "dict[str, xr.Dataset]":
         """Return the numbers of a task."""

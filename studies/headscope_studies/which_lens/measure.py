@@ -9,6 +9,7 @@ from headscope.core.catalog import lenses as catalog
 from headscope.core.estimate import interval_names
 from headscope.core.provenance import read_provenance
 from headscope.core.spec import to_spec
+from headscope.engine.model import Model
 from headscope.experiments.tuned import TaskRun, ignore_truncation
 from headscope.judging.faithfulness import faithfulness
 from headscope.training.score import score
@@ -63,10 +64,16 @@ def measure_task(run: TaskRun, *, rows: int, keys: int) -> dict[str, xr.Dataset]
         options: dict[str, Any] = {"heads": "all", "rows": rows, "keys": keys, "judge": ("edges", "pictures")}
         whole = judge(run, "all", CUTS, target=LOGIT, **options)
         run.steps.say(4, "taking tokens away")
-        tokens = judge(run, "tokens", TOKENS, target=PROBABILITY, judge="tokens")
+        replace = choose_replacement(tuned)
+        tokens = judge(run, "tokens", TOKENS, target=PROBABILITY, judge="tokens", replace=replace)
         numbers = [join_judges({HEADS: single, LAYERS: whole}), select_tokens(tokens), describe(run, tuned)]
     joined = xr.merge(numbers, join="outer", compat="no_conflicts").reindex(lens=ORDER, than=ORDER)
     return {"numbers": joined.expand_dims(task=[run.task.name])}
+
+
+def choose_replacement(model: Model) -> str:
+    """Return what tokens are replaced by: [MASK], or the unknown token where a tokenizer, as of decoders, has none."""
+    return "unk" if getattr(model.tokenizer, "mask_token_id", None) is None else "mask"
 
 
 def judge(run: TaskRun, name: str, lenses: Mapping[str, str], **options: Any) -> xr.Dataset:

@@ -1,6 +1,6 @@
 """What the results of the study which-lens come to: the numbers of its page."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
@@ -14,7 +14,7 @@ from headscope.experiments.pages.facts import StudyFacts
 from headscope.experiments.summary import list_tasks
 from headscope.results.store import open_result
 from headscope_studies.which_lens import report
-from headscope_studies.which_lens.claims import CLAIMS, judge_models
+from headscope_studies.which_lens.claims import CLAIMS, LONG, judge_models
 
 RESULTS = Path(__file__).parents[1] / "results"
 
@@ -39,15 +39,34 @@ class LensFacts(StudyFacts):
     def by_task(self) -> list[tuple[str, xr.Dataset]]:
         """The numbers of each pair of a model and a task, with their names."""
         return [
-            (f"{label}, {task}", data.sel(task=task))
+            (f"{self.names[label]}, {task}", data.sel(task=task))
             for label, data in self.models.items()
             for task in list_tasks(data)
         ]
 
+    @property
+    def long(self) -> list[tuple[str, xr.Dataset]]:
+        """The pairs in which most inputs have more tokens than a head has value dimensions."""
+        return [(name, data) for name, data in self.by_task if float(data["long_share"]) >= LONG]
+
+    @property
+    def unlearned(self) -> list[tuple[str, float, float]]:
+        """The pairs whose model is not shown to be right more often than the most common label, with both shares."""
+        return [
+            (name, 100 * float(data["score"]), 100 * float(data["majority"]))
+            for name, data in self.by_task
+            if float(data["score_low"]) <= float(data["majority"])
+        ]
+
+    def values(self, name: str, pairs: Sequence[tuple[str, xr.Dataset]] | None = None, **where: str) -> list[float]:
+        """Return a quantity of all pairs of a model and a task, or of some."""
+        chosen = self.by_task if pairs is None else pairs
+        found = [float(data[name].sel(where)) for _, data in chosen if _has(data, where)]
+        return [value for value in found if np.isfinite(value)]
+
     def average(self, name: str, **where: str) -> float:
         """Return the mean of a quantity over all models and tasks."""
-        values = [float(data[name].sel(where)) for _, data in self.by_task if _has(data, where)]
-        return float(np.nanmean(values))
+        return float(np.mean(self.values(name, **where)))
 
 
 def _has(data: xr.Dataset, where: Mapping[str, str]) -> bool:

@@ -1,5 +1,6 @@
 """The page docs/which_lens.md with its pictures, and that of its tables."""
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -10,9 +11,10 @@ from headscope.core.prose import join_words
 from headscope.experiments.pages.generate import Generated, StudyPages, write_pictures
 from headscope.experiments.pages.tables import draw_scaled, draw_verdicts
 from headscope.experiments.rendering.report import select_interval
-from headscope.experiments.template import fill_template, join_lines
+from headscope.experiments.summary import list_tasks
+from headscope.experiments.template import fill_template, format_range, join_lines
 from headscope.plotting.facets import interval_facets
-from headscope_studies.which_lens.claims import HEADS, HIDDEN, LAYERS, SCORE
+from headscope_studies.which_lens.claims import CLAIMS, HEADS, HIDDEN, LAYERS, SCORE
 from headscope_studies.which_lens.pages import tables
 from headscope_studies.which_lens.pages.facts import LensFacts, list_reports, read_facts
 from headscope_studies.which_lens.report import JUDGES
@@ -22,19 +24,54 @@ ONE_ROW = ["logit"]
 """Lenses that are 0 outside the row that the prediction reads, so that their numbers are of other rows."""
 
 
-def page(facts: LensFacts) -> bytes:
-    """Return the page."""
+def page(facts: LensFacts, costs: str = "") -> bytes:
+    """Return the page; `costs` are those of the lenses in words."""
     names = {"HEADS": HEADS, "LAYERS": LAYERS, "HIDDEN": HIDDEN, "SCORE": SCORE}
     text = fill_template(
         FOLDER / "page.md",
         facts=facts,
         **names,
-        inputs=int(facts.by_task[0][1]["n"]),
+        inputs=format_range((int(data["n"]) for _, data in facts.by_task), unit=""),
+        fewest=max(claim.fewest for claim in CLAIMS),
+        tasks=join_words(dict.fromkeys(task for data in facts.models.values() for task in list_tasks(data))),
+        long_pairs=join_words(name for name, _ in facts.long),
+        unlearned=describe_unlearned(facts),
+        costs=costs,
         seeds=f", the widest of {facts.seed_counts}" if facts.seed_counts else "",
-        models=join_words(facts.models),
+        models=join_words(dict.fromkeys(facts.names.values())),
         pictures={name: f"pictures/{facts.stem}{name}.svg" for name in PICTURES},
     )
     return join_lines(text).encode()
+
+
+def describe_unlearned(facts: LensFacts) -> str:
+    """Return which models are not shown to have learned their task, in a sentence, or nothing."""
+    if not facts.unlearned:
+        return ""
+    pairs = join_words(
+        f"{name} ({score:.0f} % right, most common label {most:.0f} %)" for name, score, most in facts.unlearned
+    )
+    return f"Too few inputs, or too little learned, to be shown to beat the most common label: {pairs}."
+
+
+def describe_costs(path: Path) -> str:
+    """Return what lenses with their captures cost, in words, from what benchmarks/contributions.py wrote."""
+    rows = json.loads(path.read_text(encoding="utf-8"))["rows"]
+    ratio = {(row["model"], row["what"]): row["median"] for row in rows}
+    bert = {what: value for (model, what), value in ratio.items() if model == SHAPE}
+    shown = ", ".join(f"{name} {bert[what]:.1f}" for name, what in COSTS.items())
+    tokens = next(row["tokens"] for row in rows if row["what"] == ZEROING)
+    return f"{shown}, each with its capture; value zeroing {bert[ZEROING]:.0f} for a text of {tokens} tokens ({SHAPE})"
+
+
+SHAPE, ZEROING = "BERT-base shape", "value_zeroing"
+COSTS = {
+    "norms of summed heads": "norm:merge=true",
+    "with the residual connection": "norm:residual=true",
+    "ALTI": "alti",
+    "relevance": "relevance",
+}
+"""Lenses on the page, by their names in the benchmark."""
 
 
 def draw_agreement(facts: LensFacts) -> Figure:
@@ -64,14 +101,19 @@ def join_runs(facts: LensFacts, name: str, scale: int = 1, **where: str) -> xr.D
     return joined.sel(of=order)
 
 
-PICTURES = {"verdicts": draw_verdicts, "agreement": draw_agreement, "removed": draw_removed}
+def draw_grid(facts: LensFacts) -> Figure:
+    """Draw the verdict on every claim for every model and task."""
+    return draw_verdicts(facts, names=list(facts.names.values()))
 
 
-def write_page(docs: Path) -> Generated:  # noqa: ARG001
+PICTURES = {"verdicts": draw_grid, "agreement": draw_agreement, "removed": draw_removed}
+
+
+def write_page(docs: Path) -> Generated:
     """Yield the page with its pictures."""
     facts = read_facts()
     yield from write_pictures({f"{facts.stem}{name}.svg": draw(facts) for name, draw in PICTURES.items()})
-    yield "which_lens.md", page(facts)
+    yield "which_lens.md", page(facts, describe_costs(docs / "results" / "performance_contributions_cpu.json"))
 
 
 def write_tables() -> Generated:
