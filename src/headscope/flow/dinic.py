@@ -17,6 +17,7 @@ from headscope.flow.network import Array, Flags, Flow, Indices, Network, Path, S
 from headscope.flow.reach import SMALLEST_CAPACITY
 
 TOLERANCE = 1e-12  # how close to an upper bound a flow is maximal
+SHORTER = 4  # a list of nodes that is so many times as short as that of the edges left is searched first
 
 inlined = partial(compiled, inline=True)
 
@@ -37,14 +38,20 @@ def fill_flows(
 
     For what the arrays hold see `Network`. A flow that meets its bound is proved maximal at once.
     """
-    network = Network(capacity, order, counts, into_order, from_source, to_sink)
+    network = Network(capacity, capacity.reshape(-1), order, counts, into_order, from_source, to_sink)
     depth, size, _ = capacity.shape
-    by_node, by_rank = np.empty((3, depth + 1, size), np.int64), np.empty((4, (depth + 1) * size), np.int64)
+    by_node, by_rank = np.empty((5, depth + 1, size), np.int64), np.empty((4, (depth + 1) * size), np.int64)
     amounts, by_edge = np.empty((2, (depth + 1) * size)), np.empty((2, capacity.size), np.int64)
     carries, first_carrier = np.zeros(capacity.shape, np.bool_), np.full((depth, size), -1, np.int64)
-    count = np.zeros(1, np.int64)
-    flow = Flow(capacity.copy(), np.empty(size), carries, count, by_edge[0], by_edge[1], first_carrier)
-    search = Search(by_node[0], by_node[1], np.zeros(depth + 2, np.int64), by_rank[0], by_rank[1])
+    left, counts_of_carriers = capacity.copy(), np.zeros(2, np.int64)
+    flat_left, flat_carries, into_sink = left.reshape(-1), carries.reshape(-1), np.empty(size)
+    flow = Flow(
+        left, flat_left, into_sink, carries, flat_carries, counts_of_carriers, by_edge[0], by_edge[1], first_carrier
+    )
+    waiting_count, labelled_count = np.zeros(depth + 2, np.int64), np.zeros(depth + 1, np.int64)
+    search = Search(
+        by_node[0], by_node[1], waiting_count, by_rank[0], by_rank[1], by_node[3], by_node[4], labelled_count
+    )
     path = Path(by_rank[2], by_rank[3], amounts[0], amounts[1], by_node[2], np.empty(size, np.int64))
     work = Work(network, flow, search, path)
     for sink in range(size):
@@ -83,17 +90,24 @@ def _label_levels(work: Work, source: int, sink: int) -> None:
 def _restore(work: Work) -> None:
     """Set what is left of the edges that have carried flow to their capacity."""
     network, flow = work.network, work.flow
-    depth, size, _ = network.capacity.shape
-    flow.carrier_count[0] = 0
-    for layer in range(1, depth):
-        for query in range(size):
-            carrier = flow.first_carrier[layer, query]
-            flow.first_carrier[layer, query] = -1
-            while carrier >= 0:
-                key = flow.carrier_key[carrier]
-                flow.left[layer, query, key] = network.capacity[layer, query, key]
-                flow.carries[layer, query, key] = False
-                carrier = flow.next_carrier[carrier]
+    for carrier in range(flow.carrier_count[0]):
+        edge = flow.carrier_edge[carrier]
+        flow.flat_left[edge] = network.flat_capacity[edge]
+        flow.flat_carries[edge] = False
+    if flow.carrier_count[1] > 0:
+        flow.first_carrier[:] = -1
+    flow.carrier_count[:] = 0
+
+
+@inlined
+def _link_carriers(work: Work) -> None:
+    """Link the edges that have carried flow to the others of their query; before a search, no one asks for them."""
+    flow, size = work.flow, work.network.capacity.shape[1]
+    for carrier in range(flow.carrier_count[1], flow.carrier_count[0]):
+        row = flow.carrier_edge[carrier] // size
+        layer, query = row // size, row % size
+        flow.next_carrier[carrier], flow.first_carrier[layer, query] = flow.first_carrier[layer, query], carrier
+    flow.carrier_count[1] = flow.carrier_count[0]
 
 
 @inlined
@@ -104,6 +118,7 @@ def _label_distances(work: Work, source: int) -> bool:
     found in the order of their steps down.
     """
     search, depth = work.search, len(work.network.capacity)
+    _link_carriers(work)
     start, end, detour = 0, _search_upwards(work, source), 0
     while start < end and search.distance[depth, source] < 0:
         last, detour = end, detour + 2
@@ -159,7 +174,7 @@ def _search_below(work: Work, level: int, query: int, detour: int, end: int) -> 
     network, flow, search, layer = work.network, work.flow, work.search, level - 1
     carrier = flow.first_carrier[layer, query]
     while carrier >= 0:
-        key = flow.carrier_key[carrier]
+        key = flow.carrier_edge[carrier] % network.capacity.shape[1]
         if search.distance[layer, key] < 0:
             carried = network.capacity[layer, query, key] - flow.left[layer, query, key]
             if carried > SMALLEST_CAPACITY:
@@ -194,6 +209,7 @@ def _send_blocking_flow(work: Work, source: int, sink: int, wanted: float) -> fl
     """Send flow along paths of decreasing distance, depth first, until enough is sent or no path is left; return it."""
     network, search, path = work.network, work.search, work.path
     open_count, last = _find_open_keys(work, sink), 0
+    _list_labelled(work)
     path.next_edge[:] = 0
     path.level[0], path.node[0], path.room[0], path.sent[0] = len(network.capacity), source, wanted, 0.0
     while True:
@@ -209,8 +225,7 @@ def _send_blocking_flow(work: Work, source: int, sink: int, wanted: float) -> fl
         if last == 0:
             return float(path.sent[0])
         if path.room[last] > SMALLEST_CAPACITY:  # no way on from here
-            search.distance[level, node] = -1
-            path.next_edge[path.level[last - 1], path.node[last - 1]] += 1
+            _drop(work, level, node)
         if path.sent[last] > 0:
             _send_along_edge(work, last)
         last -= 1
@@ -231,11 +246,41 @@ def _find_open_keys(work: Work, sink: int) -> int:
 
 
 @inlined
+def _list_labelled(work: Work) -> None:
+    """List the nodes of each level that have a distance."""
+    search = work.search
+    for level in range(len(work.network.capacity) + 1):
+        count = 0
+        for node in range(search.distance.shape[1]):
+            if search.distance[level, node] >= 0:
+                search.labelled[level, count], search.place[level, node] = node, count
+                count += 1
+        search.labelled_count[level] = count
+
+
+@inlined
+def _drop(work: Work, level: int, node: int) -> None:
+    """Take the distance from a node that no path leads on from."""
+    search = work.search
+    search.distance[level, node] = -1
+    last = search.labelled_count[level] - 1
+    place, moved = search.place[level, node], search.labelled[level, last]
+    search.labelled[level, place], search.place[level, moved] = moved, place
+    search.labelled_count[level] = last
+
+
+@inlined
 def _find_step(work: Work, level: int, node: int) -> tuple[int, int, float]:
     """Return the next node of a path, its level, and how much the edge to it can carry; -1 where there is none."""
     network, flow, search, path = work.network, work.flow, work.search, work.path
     nearer, edge, layer = search.distance[level, node] - 1, path.next_edge[level, node], level - 1
     down = network.counts[layer, node] if level > 1 else 0
+    if edge < down and SHORTER * search.labelled_count[layer] < down - edge:
+        for rank in range(search.labelled_count[layer]):
+            key = search.labelled[layer, rank]
+            if search.distance[layer, key] == nearer and flow.left[layer, node, key] > SMALLEST_CAPACITY:
+                return key, layer, flow.left[layer, node, key]
+        edge = down
     while edge < down:
         key = network.order[layer, node, edge]
         if search.distance[layer, key] == nearer and flow.left[layer, node, key] > SMALLEST_CAPACITY:
@@ -292,9 +337,8 @@ def _send_along_edge(work: Work, last: int) -> None:
 @inlined
 def _mark_carrier(work: Work, layer: int, query: int, key: int) -> None:
     """Add an edge to those that have carried flow, if it is new."""
-    flow = work.flow
+    flow, size = work.flow, work.network.capacity.shape[1]
     if not flow.carries[layer, query, key]:
-        carrier = flow.carrier_count[0]
-        flow.carries[layer, query, key], flow.carrier_key[carrier] = True, key
-        flow.next_carrier[carrier], flow.first_carrier[layer, query] = flow.first_carrier[layer, query], carrier
+        flow.carries[layer, query, key] = True
+        flow.carrier_edge[flow.carrier_count[0]] = (layer * size + query) * size + key
         flow.carrier_count[0] += 1

@@ -16,6 +16,7 @@ class Network(NamedTuple):
     """A layered graph."""
 
     capacity: Array  # layer query key
+    flat_capacity: Array  # the same array by place
     order: Indices  # layer query rank: keys by decreasing capacity
     counts: Indices  # layer query: how many of them have a capacity
     into_order: Indices  # sink rank: queries of the lowest layer by decreasing capacity of their edge into the sink
@@ -27,10 +28,12 @@ class Flow(NamedTuple):
     """What flows through a graph to one sink."""
 
     left: Array  # layer query key: capacity that is left
+    flat_left: Array  # the same array by place
     into_sink: Array  # query: capacity that is left of the edges into the sink
     carries: Flags  # layer query key: whether the edge has carried flow
-    carrier_count: Indices  # how many have
-    carrier_key: Indices  # number: keys of edges that have carried flow
+    flat_carries: Flags  # the same array by place
+    carrier_count: Indices  # how many have, and how many of them are linked
+    carrier_edge: Indices  # number: the places of edges that have carried flow
     next_carrier: Indices  # number: the next one of the same query, -1 after the last
     first_carrier: Indices  # layer query: the number of its first one, -1 without one
 
@@ -43,6 +46,9 @@ class Search(NamedTuple):
     waiting_count: Indices  # level: how many; 0 above the top
     node: Indices  # rank: nodes that were found, in this order
     level: Indices  # rank: their levels
+    labelled: Indices  # level rank: nodes that have a distance, in any order
+    place: Indices  # level node: its rank among them
+    labelled_count: Indices  # level: how many
 
 
 class Path(NamedTuple):
