@@ -19,7 +19,7 @@ from pathlib import Path
 
 import headscope as hs
 from headscope.core.errors import InputError
-from headscope.engine.progress import print_status
+from headscope.core.progress import print_status
 from headscope.results.hashes import fingerprint_examples
 
 HELD_OUT = {"test": 2000, "dev": 2000}

@@ -131,8 +131,8 @@ def train(
     headscope patterns train --labels my_labels -o my.safetensors
     """
     from headscope.core.errors import OutputError
+    from headscope.core.progress import show_progress
     from headscope.core.provenance import stamp
-    from headscope.engine.progress import show_progress
     from headscope.patterns.classify.cnn import write_cnn
     from headscope.results.store import refuse_existing, save
     from headscope_patterns.labels.labelled_maps import read_labelled_maps
@@ -169,7 +169,7 @@ def evaluate(
 
     headscope patterns evaluate -o patterns.nc
     """
-    from headscope.engine.progress import show_progress
+    from headscope.core.progress import show_progress
     from headscope.results.store import refuse_existing, save
     from headscope_patterns.labels.labelled_maps import read_labelled_maps
     from headscope_patterns.train.evaluation import format_evaluation

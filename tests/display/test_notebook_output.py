@@ -28,7 +28,7 @@ hs.show(__import__("xarray").Dataset({"entropy": (("layer", "head"), [[0.5]])}, 
 #
 import sys
 sys.modules["ipywidgets"] = None
-from headscope.engine.progress import show_progress
+from headscope.core.progress import show_progress
 with show_progress(4, unit="steps") as advance:
     advance(4)
 """

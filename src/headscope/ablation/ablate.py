@@ -16,10 +16,10 @@ from headscope.core.errors import InputError
 from headscope.core.estimate import name_ends, with_interval
 from headscope.core.example import example_coordinates, tabulate_examples
 from headscope.core.options import takes_options
+from headscope.core.progress import print_status, show_progress
 from headscope.core.provenance import stamp
 from headscope.core.spec import to_spec
 from headscope.engine.edited import describe_edits, make_edit
-from headscope.engine.progress import print_status, show_progress
 from headscope.engine.pruning.pruned_config import pruned_heads
 from headscope.engine.recording.sites import find_sites
 from headscope.engine.resuming.resume import ResumeError

@@ -16,12 +16,12 @@ from headscope.core.errors import InputError, unknown_name
 from headscope.core.estimate import with_interval
 from headscope.core.heads import HeadSelection
 from headscope.core.options import takes_options
+from headscope.core.progress import show_progress
 from headscope.core.prose import join_words
 from headscope.core.provenance import stamp
 from headscope.data.tokenizing.masking import IGNORED
 from headscope.engine.edited import describe_edits, edited, make_edits
 from headscope.engine.model import Model
-from headscope.engine.progress import show_progress
 from headscope.engine.pruning.pruned_config import pruned_heads
 from headscope.engine.recording.sites import find_sites
 from headscope.training.losses import compute_losses

@@ -17,9 +17,9 @@ from headscope.core.errors import InputError, unknown_name
 from headscope.core.estimate import name_ends
 from headscope.core.example import Example
 from headscope.core.options import takes_options
+from headscope.core.progress import show_progress
 from headscope.core.provenance import stamp
 from headscope.edits.zero_heads import ZeroHeads
-from headscope.engine.progress import show_progress
 from headscope.engine.pruning.pruned_config import pruned_heads
 from headscope.engine.recording.sites import find_sites
 from headscope.results.hashes import fingerprint_examples

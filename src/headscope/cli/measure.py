@@ -8,10 +8,10 @@ from rich.console import Console
 from headscope.cli.shared.console import load_library
 from headscope.cli.shared.options import Model, add_options, scan_examples, select_options
 from headscope.cli.shared.result_tables import print_result
+from headscope.core.progress import format_duration, show_progress
 from headscope.core.prose import count_noun, format_bytes
 from headscope.data.reading.options import ReadOptions
 from headscope.engine.options import LoadOptions
-from headscope.engine.progress import format_duration, show_progress
 from headscope.measuring.options import MeasureOptions
 
 

@@ -11,11 +11,11 @@ import xarray as xr
 
 from headscope.core.errors import MissingExtra, UnknownName, unknown_name
 from headscope.core.options import list_options
+from headscope.core.progress import in_notebook
 from headscope.display.embed import embed_svg
 from headscope.display.notebook import in_marimo
 from headscope.display.options import ViewerOptions
 from headscope.display.state import make_state, to_fragment
-from headscope.engine.progress import in_notebook
 from headscope.plotting.draw import draw
 from headscope.results.store import save
 

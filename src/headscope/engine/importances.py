@@ -13,6 +13,7 @@ from headscope.core.errors import DataWarning, InputError
 from headscope.core.example import Example
 from headscope.core.importance import Importance, Importances
 from headscope.core.options import takes_options
+from headscope.core.progress import show_progress
 from headscope.core.prose import count_noun, join_words
 from headscope.core.spec import to_spec
 from headscope.core.target import PredictionTarget, parse_target
@@ -22,7 +23,6 @@ from headscope.engine.batch import Inputs, check_max_length, make_batches
 from headscope.engine.fingerprint import CapturedModel
 from headscope.engine.model import Model, check_model
 from headscope.engine.options import ImportancesOptions
-from headscope.engine.progress import show_progress
 from headscope.engine.scorer import open_scorer
 
 Row = dict[str, Any]

@@ -11,9 +11,9 @@ import xarray as xr
 
 import headscope as hs
 from headscope.core.estimate import interval_names
+from headscope.core.progress import print_status
 from headscope.core.provenance import read_provenance, stamp
 from headscope.engine.model import Model
-from headscope.engine.progress import print_status
 from headscope.experiments.study import TaskStudy, stamp_tasks
 from headscope.experiments.tuned import describe_tuning
 from headscope.results.npz import write_npz

@@ -10,8 +10,8 @@ import xarray as xr
 
 from headscope.core.checksum import PLACEHOLDER, DamagedFile, seal, verify
 from headscope.core.errors import InputError
+from headscope.core.progress import print_status
 from headscope.core.study import Progress, ProgressCallback
-from headscope.engine.progress import print_status
 from headscope.results.atomic import REPLACE, atomic_path
 from headscope.results.disk import remove_folder
 from headscope.results.npz import read_npz, write_npz

@@ -15,10 +15,10 @@ from headscope.core.errors import InputError
 from headscope.core.example import Example, tabulate_examples
 from headscope.core.lens import Lens
 from headscope.core.maps import Maps
+from headscope.core.progress import show_progress
 from headscope.core.tokens import Tokens, token_labels
 from headscope.core.trace import Trace, at_least_float32
 from headscope.engine.capture import capture_batch, map_layers
-from headscope.engine.progress import show_progress
 from headscope.head_atlas.selection import Head, Pick
 from headscope.head_atlas.sparse import keep_largest
 from headscope.measuring.job import MeasureJob, make_inputs

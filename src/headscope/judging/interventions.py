@@ -16,11 +16,11 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from headscope.core.errors import CaptureError
+from headscope.core.progress import print_status
 from headscope.core.trace import Trace
 from headscope.engine.batch import Inputs
 from headscope.engine.edited import edited
 from headscope.engine.model import Model
-from headscope.engine.progress import print_status
 from headscope.engine.readout import Readout, find_readout
 from headscope.engine.recording.output_projection import find_projection
 from headscope.engine.recording.sites import find_sites

@@ -16,6 +16,7 @@ from headscope.core.example import (
     sample_stream,
     tabulate_examples,
 )
+from headscope.core.progress import show_progress
 from headscope.core.spec import to_spec
 from headscope.data.reading.options import ReadOptions
 from headscope.data.reading.scan import can_scan, open_stream
@@ -26,7 +27,6 @@ from headscope.engine.fingerprint import fingerprint_model
 from headscope.engine.images import check_reads_texts, reads_images
 from headscope.engine.main_input import check_is_text
 from headscope.engine.model import Model, check_model
-from headscope.engine.progress import show_progress
 from headscope.engine.recording.sites import find_sites
 from headscope.engine.sound import reads_sounds
 from headscope.measuring.long_texts import check_blocks

@@ -12,7 +12,7 @@ import xarray as xr
 
 from headscope.core.errors import HeadscopeError, InputError, OutputError, is_out_of_memory
 from headscope.core.options import takes_options
-from headscope.engine.progress import show_progress
+from headscope.core.progress import show_progress
 from headscope.measuring.checkpoint import Checkpoint, add_states, open_checkpoint, write_checkpoint
 from headscope.measuring.job import MeasureJob, prepare_job
 from headscope.measuring.merge import to_dataset

@@ -22,6 +22,7 @@ from headscope.core.lens import Lens, view
 from headscope.core.maps import Maps
 from headscope.core.options import takes_options
 from headscope.core.probe import Probe
+from headscope.core.progress import Advance, show_progress
 from headscope.core.provenance import stamp
 from headscope.core.spec import to_spec
 from headscope.core.trace.nan_attention import warn_about_nan
@@ -34,7 +35,6 @@ from headscope.engine.fingerprint import fingerprint_model
 from headscope.engine.images import check_reads_texts
 from headscope.engine.load import load, silence_transformers
 from headscope.engine.model import Model, check_model, find_word_embeddings
-from headscope.engine.progress import Advance, show_progress
 from headscope.engine.pruning.pruned_config import pruned_heads
 from headscope.engine.recording.sites import find_sites
 from headscope.maps.words import to_words

@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from headscope.core.progress import VARIABLE
 from headscope.engine.load import SAFETENSORS
-from headscope.engine.progress import VARIABLE
 from headscope.studio.failures import report
 from headscope.studio.folder import StudioFolder
 from headscope.studio.guard import Refusal

@@ -7,8 +7,8 @@ import numpy as np
 import torch
 from jaxtyping import Shaped
 
+from headscope.core.progress import show_progress
 from headscope.data.tokenizing.encode import EncodedExample
-from headscope.engine.progress import show_progress
 from headscope.training.encode import pad_batch
 from headscope.training.task import Answers, Task
 

@@ -13,10 +13,10 @@ from torch import Tensor
 from headscope.core.example import Example
 from headscope.core.lens import view
 from headscope.core.maps import Maps
+from headscope.core.progress import show_progress
 from headscope.core.tokens import ROLES, Tokens
 from headscope.engine.capture import stream
 from headscope.engine.model import Model
-from headscope.engine.progress import show_progress
 from headscope.uncertainty.correlation import spearman
 from headscope.uncertainty.intervals import Array
 

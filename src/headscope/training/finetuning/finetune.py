@@ -11,10 +11,10 @@ import torch
 
 from headscope.core.errors import HeadscopeError, InputError, is_out_of_memory, require_package
 from headscope.core.options import takes_options
+from headscope.core.progress import print_status, show_progress
 from headscope.engine.device import check_device
 from headscope.engine.load import find_family, load, silence_transformers
 from headscope.engine.model import Model
-from headscope.engine.progress import print_status, show_progress
 from headscope.results.lock import lock_output
 from headscope.training.finetuning.folder import TrainingFolder, read_stamp
 from headscope.training.finetuning.head import seed_all

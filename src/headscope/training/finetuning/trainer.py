@@ -9,8 +9,8 @@ from typing import Any
 from torch import Tensor
 
 from headscope.core.errors import HeadscopeError
+from headscope.core.progress import Advance
 from headscope.data.tokenizing.encode import EncodedExample
-from headscope.engine.progress import Advance
 from headscope.training.finetuning.folder import TrainingFolder
 from headscope.training.finetuning.job import TrainingJob
 from headscope.training.predict import predict

@@ -28,7 +28,7 @@ from typing import Any
 
 import headscope as hs
 from headscope.core.example import sample_examples
-from headscope.engine.progress import print_status
+from headscope.core.progress import print_status
 from headscope.experiments.runs import make_parser
 
 NUMBERS = ("singular", "plural")

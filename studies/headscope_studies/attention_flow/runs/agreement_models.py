@@ -21,7 +21,7 @@ import torch
 import transformers
 
 import headscope as hs
-from headscope.engine.progress import print_status
+from headscope.core.progress import print_status
 from headscope.experiments.runs import make_parser
 from headscope.training.labels import find_majority
 from headscope.uncertainty.intervals import wilson_interval

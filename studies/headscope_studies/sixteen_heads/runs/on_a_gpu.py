@@ -29,7 +29,7 @@ import transformers  # noqa: F401
 
 import headscope_studies.dark_secrets.measure
 import headscope_studies.sixteen_heads.measure  # noqa: F401
-from headscope.engine.progress import print_status
+from headscope.core.progress import print_status
 from headscope.training.finetuning.trainer import make_trainer  # noqa: F401
 
 HEADS = Path(__file__).with_name("sixteen_heads.py")

@@ -2,8 +2,8 @@
 
 import pytest
 
-from headscope.engine import progress
-from headscope.engine.progress import show_progress
+from headscope.core import progress
+from headscope.core.progress import show_progress
 
 
 @pytest.fixture
