@@ -45,6 +45,8 @@ def test_shards_of_different_measurements_do_not_merge(tmp_path):
 
 
 def test_no_files_and_missing_files_are_refused(tmp_path):
+    with pytest.raises(InputError, match=r"with a star: hs.merge\(\*paths\)"):
+        hs.merge(["a.state", "b.state"])
     with pytest.raises(InputError, match="There is nothing to merge"):
         hs.merge()
     with pytest.raises(InputError, match="there is no such file"):

@@ -41,6 +41,8 @@ def merge(*states: str | Path) -> xr.Dataset:
     """
     if not states:
         raise InputError("There is nothing to merge. Give the .state files of all shards.")
+    if not all(isinstance(path, str | Path) for path in states):
+        raise InputError("hs.merge takes paths one by one. Give a list of them with a star: hs.merge(*paths).")
     checkpoints = {Path(path): read_checkpoint(Path(path)) for path in states}
     for path, checkpoint in checkpoints.items():
         if not _counts_shards(checkpoint.facts):
