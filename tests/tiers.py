@@ -71,6 +71,8 @@ GUARDS = {
         "tests/test_wheel.py::test_the_wheels_work_outside_the_clone",
     "tests/test_benchmarks.py::test_the_benchmark_of_attention_flow_runs_on_the_attention_of_a_model":
         "tests/test_benchmarks.py::test_the_benchmark_of_attention_flow_runs_on_a_tiny_graph",
+    "tests/test_tutorials.py::test_a_tutorial_runs_in_a_kernel_and_shows_what_is_stored":
+        "tests/test_tutorials.py::test_the_code_of_a_tutorial_runs_without_a_warning",
     "tests/viewer/test_size.py::test_1024_heads_of_2048_tokens_never_hold_all_weights":
         "tests/viewer/test_size.py::test_the_maps_of_a_long_text_are_read_one_by_one",
 }  # fmt: skip
