@@ -237,6 +237,17 @@ def test_identical_attentions_give_no_verdict_that_says_otherwise():
     assert holding == {text for text in judged if "hardly correlates" in text or "diagonal fades" in text}
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_seeds_that_gain_and_lose_at_random_give_no_verdict_that_one_attention_is_better(seed):
+    """Contrasts of each of three trained models are far from 0, up or down: one model alone shows many of them."""
+    random = np.random.default_rng(seed)
+    names = [name for name in claims.CONTRASTS if name.startswith("correlation") and "−" in name]
+    models = [differences(**dict(zip(names, random.choice([-0.3, 0.3], len(names)), strict=True))) for _ in range(9)]
+    assert "holds" in {verdict for text, verdict in verdicts(models[0]).items() if "better" in text}
+    together = verdicts(xr.concat(models, "seed"))
+    assert "holds" not in {verdict for text, verdict in together.items() if "better" in text}
+
+
 def test_shuffled_importances_give_no_verdict_that_one_attention_is_better():
     """Attention as it may be, and importances that have nothing to do with it: nothing is gained, falls or grows."""
     random, held = np.random.default_rng(0), set()

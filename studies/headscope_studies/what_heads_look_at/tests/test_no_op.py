@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
+from headscope_studies.what_heads_look_at.claims import judge_claims
 from headscope_studies.what_heads_look_at.no_op import GROUPS, LATE, MEASURES, ORDINARY, compare_tokens, name_no_ops
 from headscope_studies.what_heads_look_at.no_op_figures import answer_table
 from headscope_studies.what_heads_look_at.report import answer_no_ops
@@ -94,6 +95,21 @@ def test_a_token_that_is_not_attended_to_more_is_no_no_op():
     assert answer_no_ops(network(0.9, effective=0.5)).startswith(
         "[SEP] is not attended to more than an ordinary token (0.9 ×). "
     )
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_tokens_whose_types_are_shuffled_are_no_no_op(seed):
+    """What one token gets does not depend on its type, in no layer and by no measure; more for [SEP] is seen."""
+    random = np.random.default_rng(seed)
+    data = rows(examples=60)
+    counts = random.integers(1, 9, (60, 1, 1, 1, len(TYPES))) + np.zeros(data["token_types_absolute_rows"].shape)
+    sums = counts * random.gamma(4, 0.25, counts.shape)
+    for factor, shown in ((1.0, False), (2.0, True)):
+        more = np.where(np.array(TYPES) == "sep", factor, 1.0)
+        drawn = data.assign(token_types_absolute_rows=(DIMS, sums * more), token_types_count_rows=(DIMS, counts))
+        network = compare_tokens(drawn).expand_dims(task=["shuffled"]).assign(n=("task", [60]))
+        judged = judge_claims({"": {"no-op": network}})[""]["no-op"]
+        assert ("holds" in {claim.verdict for claim in judged}) is shown
 
 
 def test_the_table_of_answers_has_every_group():
