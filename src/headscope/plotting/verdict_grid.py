@@ -111,5 +111,5 @@ def _break(model: str) -> str:
 
 
 def _count_lines(models: Sequence[str]) -> int:
-    """Return how many lines the names of models take, with one between them and the tasks; 0 where they have none."""
-    return max(_break(str(model)).count("\n") + 2 if model else 0 for model in models)
+    """Return how many lines the names of models take; 0 where they have none."""
+    return max(_break(str(model)).count("\n") + 1 if model else 0 for model in models)

@@ -13,7 +13,7 @@ from headscope.core.provenance import read_provenance
 from headscope.core.study import Results
 from headscope.experiments.rendering import report
 from headscope.experiments.rendering.report import Captioner, paragraphs, sample_inputs, select_interval
-from headscope.experiments.rendering.sentences import count_verdicts, verdict_numbers
+from headscope.experiments.rendering.sentences import verdict_numbers
 from headscope.experiments.template import fill_template, format_phrases, join_lines
 from headscope.plotting.draw import draw
 from headscope.plotting.facets import heat_facets, interval_facets
@@ -39,7 +39,6 @@ def document(results: Results) -> Document:
     """Return the report on the results of the study."""
     numbers, judged = results["numbers"], judge_models({"": results["numbers"]})[""]
     one, values = numbers.isel(task=0), find_values(numbers)
-    values |= {"claims": len(judged), "counts": count_verdicts(judged)}
     inputs = sample_inputs(CAPTIONS, numbers)
     points = Captioner(CAPTIONS, join_words(format_phrases(values["points"], POINTS)), inputs.reduced)
     method = fill_text("method", **values).split("\n\n")

@@ -16,7 +16,6 @@ from headscope.experiments.claims import HOLDS, MOOT, NOT_REPRODUCED, UNDECIDED,
 from headscope.experiments.rendering import report
 from headscope.experiments.rendering.report import Captioner, paragraphs
 from headscope.experiments.rendering.sentences import (
-    count_verdicts,
     describe_tests,
     verdict_numbers,
     verdict_table,
@@ -56,8 +55,6 @@ def document(results: Results) -> Document:
         "inputs": count_noun(int(numbers["n"].item()), "input"),
         "layers": numbers.sizes["layer"],
         "heads": numbers.sizes["head"],
-        "claims": len(every),
-        "counts": count_verdicts(every),
         "answer": answer_no_ops(networks.sel(task=models.MASKED)),
         "length": provenance["max_length"],
         "tuning": list_quality(networks),
