@@ -11,8 +11,10 @@ from hypothesis.extra.numpy import arrays
 
 from headscope.core.errors import InputError
 from headscope.core.lens import view
+from headscope.core.progress import show_progress
 from headscope.engine.capture import capture
 from headscope.engine.load import load
+from headscope.flow import solver
 from headscope.flow.graph import residual_graph
 from headscope.flow.reach import find_reachable_nodes
 from headscope.flow.solver import bound_flows, flow_map, flow_maps, mix_flows, prove_by_halves, solve_pairs, sum_minima
@@ -171,6 +173,23 @@ def test_edges_of_heads_that_are_not_those_of_the_layers_are_refused():
             unwrap(flow_maps)(graph, tops)
     with pytest.raises(ValueError, match="do not have bounds"):
         unwrap(solve_pairs)(graph, np.ones((2, 2)), np.ones((2, 2), dtype=bool))
+
+
+def test_parts_on_threads_are_the_flows_of_one_part_and_long_ones_say_how_long_they_take(monkeypatch, capsys):
+    graph = make_graph("heads", 5, 9, seed=4)
+    whole = flow_map(graph)
+    for few, parts in ((np.inf, 2), (0, 5)):
+        monkeypatch.setattr(solver, "ONE_PART", 0)
+        monkeypatch.setattr(solver, "FEW_PARTS", few)
+        monkeypatch.setattr(solver, "PARTS", parts)
+        np.testing.assert_array_equal(flow_map(graph), whole)
+    assert capsys.readouterr().err == ""
+    monkeypatch.setattr(solver, "LONG", 0)
+    flow_map(graph)
+    assert "Flow through 5 layers of 9 tokens: about 0 s." in capsys.readouterr().err.splitlines()
+    with show_progress(1, quiet=True):
+        flow_map(graph)
+    assert capsys.readouterr().err == ""
 
 
 @pytest.mark.parametrize("width", [1e6, 1e12, 1e18])

@@ -20,6 +20,9 @@ VARIABLE = "HEADSCOPE_PROGRESS"
 JSON_INTERVAL = 0.25
 """Seconds between two of these lines."""
 
+_running: list[str] = []
+"""The units of the runs that are going on, in any thread."""
+
 
 @contextmanager
 def show_progress(
@@ -31,6 +34,21 @@ def show_progress(
     far.
     """
     pace = _Pace(total, done, unit)
+    _running.append(unit)
+    try:
+        with _show(pace, quiet=quiet) as advance:
+            yield advance
+    finally:
+        _running.remove(unit)
+
+
+def is_part_of_run() -> bool:
+    """Return whether a run is going on that shows progress, or was told not to: its parts show none of their own."""
+    return bool(_running)
+
+
+@contextmanager
+def _show(pace: "_Pace", *, quiet: bool) -> Iterator[Advance]:
     if quiet:
         yield lambda *_: None
     elif os.environ.get(VARIABLE) == "json":

@@ -10,20 +10,31 @@ Depth 1 is the matrix of edges itself, and depth 2 a sum of minima. Deeper flows
 3. All other pairs: Dinic's algorithm, which stops where it meets the upper bound.
 
 Flows are exact up to 1e-12 for each token of a level, in float64: one that is within 1e-12 of its upper bound counts as
-maximal, and bounds are sums over tokens. Capacities up to 1e-15 count as none. All is computed on one thread.
+maximal, and bounds are sums over tokens. Capacities up to 1e-15 count as none. Pairs are dealt out to as many threads
+as torch has.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from functools import partial
+from time import monotonic
 from typing import Any
 
 import numpy as np
+import torch
 from jaxtyping import Bool, Float
 
 from headscope.core.compiled import compiled, require_compiler
 from headscope.core.errors import InputError
+from headscope.core.progress import format_duration, is_part_of_run, print_status, show_progress
 from headscope.flow.dinic import TOLERANCE, fill_flows
-from headscope.flow.network import Array, Indices
+from headscope.flow.network import Array, Flags, Indices
 from headscope.flow.reach import SMALLEST_CAPACITY, find_reachable_nodes
+
+ONE_PART, FEW_PARTS, PARTS = 1e5, 5e7, 64
+"""Nodes of all pairs together up to which a problem is one part, or one for each thread; parts of a larger one."""
+LONG = 5.0
+"""Seconds from which on it is said how long a map takes, and how far it is."""
 
 
 def flow_maps(
@@ -212,8 +223,43 @@ def solve_pairs(
         # which nodes reach a sink: the same search, with the network turned over
         upside_down = np.ascontiguousarray(layers[::-1].transpose(0, 2, 1))
         to_sink = np.ascontiguousarray(find_reachable_nodes(upside_down)[::-1])
-        fill_flows(layers, order, counts, into_order, find_reachable_nodes(layers), to_sink, bounds, wanted, flows)
+        reach = find_reachable_nodes(layers)
+        _fill_in_parts(
+            partial(fill_flows, layers, order, counts, into_order, reach, to_sink, bounds), wanted, flows, len(layers)
+        )
     return flows
+
+
+def _fill_in_parts(fill: Callable[[Flags, Array], None], wanted: Flags, flows: Array, depth: int) -> None:
+    """Fill wanted flows, sinks in turn to each part, on the threads of torch; show progress where it takes long.
+
+    Every part has sinks from all over the text, so the first part says how long the others will take.
+    """
+    size, threads = len(wanted), torch.get_num_threads()
+    pairs = int(np.count_nonzero(wanted))
+    nodes = pairs * size * depth
+    parts = min(size, 1 if nodes <= ONE_PART else threads if nodes <= FEW_PARTS else PARTS)
+    if parts == 1:
+        fill(wanted, flows)
+        return
+    start, pool = monotonic(), ThreadPoolExecutor(threads)
+    try:
+        masks = [wanted & (np.arange(size) % parts == part) for part in range(parts)]
+        running = {pool.submit(fill, mask, flows): int(np.count_nonzero(mask)) for mask in masks}
+        finished = as_completed(running)
+        first = next(finished)
+        seconds = (monotonic() - start) * parts / threads
+        quiet = seconds < LONG or is_part_of_run()
+        if not quiet:
+            print_status(f"Flow through {depth} layers of {size:,} tokens: about {format_duration(seconds)}.")
+        with show_progress(pairs, unit="flows", quiet=quiet) as advance:
+            advance(running[first])
+            first.result()
+            for part in finished:
+                part.result()
+                advance(running[part])
+    finally:
+        pool.shutdown(cancel_futures=True)
 
 
 @compiled
