@@ -44,9 +44,9 @@ def atlas(options: AtlasOptions) -> xr.Dataset:
     statistics with intervals, and for each head its strongest, median and weakest examples by `activity`, with their
     maps through each lens. A head's examples are in a file of their own, loaded when it is chosen.
 
-    The corpus is read once, with memory for maps and values that does not grow with it; then the chosen examples are
-    captured again. A run that was interrupted continues when it is started again: what is done so far is in a folder
-    beside `out`. The result is what `hs.measure` returns, and is saved as `atlas.nc`.
+    The corpus is measured once, with memory for texts, maps and values that does not grow with it; then the chosen
+    examples are captured again. A run that was interrupted continues when it is started again: what is done so far is
+    in a folder beside `out`. The result is what `hs.measure` returns, and is saved as `atlas.nc`.
 
     >>> data = hs.atlas(model, ["The cat sat down.", "It rained."], statistics="entropy", out="atlas", progress=False)
     >>> data["entropy"].sel(layer=3, head=7).dims  # look at it: open atlas/index.html
