@@ -154,7 +154,7 @@ GENERATORS: dict[str, Callable[[], Generated]] = {
     "ablation": make_ablation,
     "faithfulness": make_faithfulness,
     "atlas": lambda: fill_page(DOCS / "atlas.md", {"cost": atlas_page.table()}),
-    "long": lambda: fill_page(DOCS / "long.md", {"cost": long_page.table(), "possible": long_page.possible()}),
+    "long": lambda: fill_page(DOCS / "long.md", long_page.tables()),
     "training": make_training,
     "cues": make_cues,
     "api": lambda: make_page(api_page, {}),
