@@ -5,6 +5,9 @@ export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
 export PIP_BUILD_CONSTRAINT := $(PIP_CONSTRAINT)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export HF_HUB_DISABLE_TELEMETRY := 1
+# Empty: what is imported is compiled once and kept, in .venv and __pycache__. Otherwise each child process of the tests
+# would compile torch and transformers again, for seven seconds.
+export PYTHONDONTWRITEBYTECODE :=
 
 # tests run in two processes on two cores: one thread each, and threads that wait sleep instead of spinning
 quick lowest test check static doctests soak: export OMP_WAIT_POLICY := PASSIVE

@@ -57,6 +57,8 @@ GUARDS = {
     "tests/measuring/test_windows.py::"
     "test_a_run_over_a_file_that_was_killed_resumes_to_the_same_bits_also_with_two_workers":
         "tests/measuring/test_windows.py::test_a_run_that_was_stopped_anywhere_resumes_to_the_same_bits",
+    "tests/measuring/test_ray.py::test_a_killed_worker_is_replaced_and_no_batch_is_lost":
+        "tests/measuring/test_ray.py::test_two_workers_give_the_result_of_one_process",
     "tests/results/test_fuzz.py::test_thousands_of_damaged_files_end_in_one_sentence":
         "tests/results/test_fuzz.py::test_a_damaged_file_ends_in_one_sentence",
     "tests/test_site.py::test_questions_of_a_newcomer_are_answered_by_three_clicks_or_one_search":

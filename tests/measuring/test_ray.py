@@ -57,6 +57,7 @@ def test_two_workers_give_the_result_of_one_process(cluster, folder, tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["heads.nc"]
 
 
+@pytest.mark.soak
 def test_a_killed_worker_is_replaced_and_no_batch_is_lost(cluster, folder):
     job = prepare_job(hs.load(folder), examples(24), make_measure_settings(LENSES, STATISTICS, batch_size=2))
     states = distribute(job, 2)(job.plan.batches())
@@ -71,8 +72,8 @@ def test_a_killed_worker_is_replaced_and_no_batch_is_lost(cluster, folder):
 def workers():
     import psutil
 
-    processes = psutil.process_iter(["cmdline"])
-    ids = [process.pid for process in processes if "ray::_Worker" in " ".join(process.info["cmdline"] or [])]
+    processes = psutil.Process().children(recursive=True)  # of this cluster, and of no other
+    ids = [process.pid for process in processes if "ray::_Worker" in " ".join(process.cmdline())]
     assert ids, "no worker was running"
     return ids[:1]
 
