@@ -203,7 +203,7 @@ def _label_cells(
 
 def _draw_series(panel: Axes, data: xr.Dataset, x: str, *, lines: bool) -> None:
     labels, names = ([str(label) for label in data[dim].values] for dim in (x, "lens"))
-    shifts = series.spread_series(len(names), 0.0 if lines else 0.22)
+    shifts = series.spread_series(len(names), 0.0 if lines else min(0.22, 0.88 / len(names)))
     for style, name, shift in zip(series.styles(names, "attentions"), names, shifts, strict=True):
         values, places = Estimate.from_fields(data).sel(lens=name), np.arange(len(labels)) + shift
         series.draw_estimates(panel, values, places, style, kind="line" if lines else "points", size=3, label=name)

@@ -64,6 +64,10 @@ class LensFacts(StudyFacts):
         found = [float(data[name].sel(where)) for _, data in chosen if _has(data, where)]
         return [value for value in found if np.isfinite(value)]
 
+    def find_least(self, name: str, **where: str) -> tuple[str, xr.Dataset]:
+        """Return the pair for which a quantity is least."""
+        return min(self.by_task, key=lambda pair: float(pair[1][name].sel(where)))
+
     def average(self, name: str, **where: str) -> float:
         """Return the mean of a quantity over all models and tasks."""
         return float(np.mean(self.values(name, **where)))

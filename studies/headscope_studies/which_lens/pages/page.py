@@ -34,14 +34,28 @@ def page(facts: LensFacts, costs: str = "") -> bytes:
         inputs=format_range((int(data["n"]) for _, data in facts.by_task), unit=""),
         fewest=max(claim.fewest for claim in CLAIMS),
         tasks=join_words(dict.fromkeys(task for data in facts.models.values() for task in list_tasks(data))),
-        long_pairs=join_words(name for name, _ in facts.long),
+        long_pairs=describe_long(facts),
         unlearned=describe_unlearned(facts),
         costs=costs,
-        seeds=f", the widest of {facts.seed_counts}" if facts.seed_counts else "",
-        models=join_words(dict.fromkeys(facts.names.values())),
+        models=join_words(SAID.get(name, name) for name in dict.fromkeys(facts.names.values())),
+        least=facts.find_least("agreement", lens="raw", judge=HEADS, effect=HIDDEN),
         pictures={name: f"pictures/{facts.stem}{name}.svg" for name in PICTURES},
     )
     return join_lines(text).encode()
+
+
+SAID = {"decoder": "a small decoder"}
+"""Models whose name is no name."""
+
+
+def describe_long(facts: LensFacts) -> str:
+    """Return the agreement of effective and raw attention where most inputs are longer than the values of a head."""
+    parts = []
+    for name, data in facts.long:
+        agreement = data["agreement"].sel(judge=HEADS, effect=HIDDEN)
+        effective, raw = (float(agreement.sel(lens=lens)) for lens in ("effective", "raw"))
+        parts.append(f"{effective:.2f} against {raw:.2f} ({name})")
+    return join_words(parts)
 
 
 def describe_unlearned(facts: LensFacts) -> str:
