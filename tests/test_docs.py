@@ -28,7 +28,7 @@ from tests.docs_folder import prepare
 ROOT = Path(__file__).parents[1]
 PAGES = [*sorted((ROOT / "docs").glob("*.md")), *sorted(ROOT.glob("[A-Z]*.md"))]
 SNIPPET = re.compile(r"^```(\w*)\n(.*?)^```", re.DOTALL | re.MULTILINE)
-RUN_ELSEWHERE = {"adding.md", "api.md", "patterns.md", "reading.md", "training.md"}
+RUN_ELSEWHERE = {"adding.md", "api.md", "gallery.md", "patterns.md", "reading.md", "training.md"}
 """Pages whose Python has tests of its own, which also look at its results."""
 
 SNIPPET_PAGES = [

@@ -3,14 +3,20 @@
 import re
 import subprocess
 import sys
+import warnings
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
+from textwrap import dedent
 
 import pytest
 
+import headscope as hs
 from headscope.core.explained import PAGES, find_page
+from headscope.data.bundled.files import bundled_file
 from tests.browser import browser
+from tests.docs_folder import prepare
 from tests.test_docs import list_anchors
+from tests.test_generated_docs import MAKE
 from tools import ask_docs
 
 ROOT = Path(__file__).parents[1]
@@ -24,6 +30,7 @@ def import_conf():
 
 
 CONF = import_conf()
+GALLERY = MAKE.gallery_page
 
 
 def test_every_page_is_in_the_index_once():
@@ -73,6 +80,21 @@ def test_questions_of_a_newcomer_are_answered_by_three_clicks_or_one_search(site
     answers = list(ask_docs.ask(site))
     assert len(answers) == 15
     assert [answer.question for answer in answers if not ask_docs.is_answered(answer)] == []
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("source", sorted(set(GALLERY.SOURCES) - set(GALLERY.STORED)))
+def test_the_lines_of_the_gallery_run(source, tmp_path, tmp_path_factory, monkeypatch):
+    prepare(tmp_path, tmp_path_factory.mktemp("models"))
+    (tmp_path / "trees.conllu").write_bytes(bundled_file("ewt_sample.conllu").read_bytes())
+    monkeypatch.chdir(tmp_path)
+    variables = {"hs": hs}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", hs.DataWarning)
+        exec(dedent(GALLERY.SOURCES[source]), variables)
+    for entries in GALLERY.GROUPS.values():
+        for name, call in entries.values():
+            assert name != source or eval(call, variables)
 
 
 def test_every_question_of_a_newcomer_names_the_section_that_answers_it():

@@ -28,7 +28,7 @@ ABSOLUTE = re.compile(r"(?<![\w.:/])/(?:home|root|tmp|work|usr|opt|var|Users|con
 SHARP = 'get_config().InlineBackend.figure_formats = {"retina"}'  # figures of pyplot, too, at twice the resolution
 METADATA = {
     "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
-    "language_info": {"name": "python"},
+    "language_info": {"name": "python", "pygments_lexer": "ipython3"},
 }
 
 

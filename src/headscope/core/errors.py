@@ -62,7 +62,7 @@ class UnknownName(InputError):  # noqa: N818  (the name says what is wrong)
     >>> hs.draw(hs.view(trace), "matricks")
     Traceback (most recent call last):
     headscope.core.errors.UnknownName: No figure is called 'matricks'. Did you mean 'matrix'? Known: ...
-    More: docs/figures.md
+    More: docs/gallery.md
     """
 
 

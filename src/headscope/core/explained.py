@@ -30,7 +30,7 @@ PAGES = {
     "experiments": "studies.md",
     "extras": "start.md#install",
     "families": "models.md",
-    "figures": "figures.md",
+    "figures": "gallery.md",
     "flow": "rollout_and_flow.md",
     "head_atlas": "atlas.md",
     "importance_methods": "importances.md",
