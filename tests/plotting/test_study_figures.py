@@ -41,6 +41,7 @@ def test_every_verdict_is_a_cell_with_its_letter_and_colour(width):
     ]
     names = [text.get_text().replace("\n", "") for text in ax.texts]
     assert set(MODELS) <= set(names)
+    assert figure._repr_png_()[1]["width"] == round(96 * width)  # a notebook shows it without pyplot
 
 
 def test_too_many_kinds_of_verdicts_are_an_error():

@@ -50,7 +50,7 @@ def verdict_grid(verdicts: pd.DataFrame, kinds: Sequence[str], *, width: float =
     columns = series.fit_legend(kinds, width)[0]
     below = 0.1 + 0.2 * -(-len(kinds) // columns)
     high = above + tops[-1] + below
-    figure = Figure(figsize=(width, high))
+    figure = canvas.NotebookFigure(figsize=(width, high))
     area = ((text + 0.05) / width, below / high, (width - text - 0.1) / width, tops[-1] / high)
     ax = figure.add_axes(area)
     ax.set(xlim=(0, places[-1] + 1), ylim=(tops[-1], 0))
