@@ -93,6 +93,11 @@ class ExampleStream(Collection[Example]):
         return any(item == example for example in self)
 
     def __getitem__(self, part: slice) -> "ExampleStream":
+        if not isinstance(part, slice):
+            raise InputError(
+                f"A stream has no example [{part!r}] without reading those before. Give a slice, as stream[:5], and go "
+                "through it, or read all at once: hs.read(stream)."
+            )
         return replace(self, positions=self.positions[part])
 
 

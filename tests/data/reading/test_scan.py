@@ -113,6 +113,13 @@ def test_an_id_that_comes_twice_is_an_error_as_for_a_list(tmp_path):
     assert [example.id for example in stream] == [row["id"] for row in ROWS]
 
 
+def test_a_stream_is_sliced_and_has_no_single_example():
+    stream = hs.scan(ROWS)
+    assert ROWS[2]["text"] in [example.text for example in stream[2:3]]
+    with pytest.raises(InputError, match=r"A stream has no example \[2\] .* hs\.read\(stream\)"):
+        stream[2]
+
+
 def test_columns_cannot_be_named_for_what_has_been_read():
     with pytest.raises(InputError, match=r"Columns are named \(review\), but the list holds examples"):
         hs.scan(hs.scan(ROWS), text="review")
