@@ -5,7 +5,7 @@ import math
 from pathlib import Path
 from typing import Any
 
-from headscope.engine.progress import format_duration
+from headscope.core.progress import format_duration
 
 DOCS = Path(__file__).parents[1]
 WAYS = {
