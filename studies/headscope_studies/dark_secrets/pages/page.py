@@ -131,7 +131,11 @@ def draw_relations(facts: DarkFacts) -> Figure:
         tables = [data[interval_names("best_gain_change")].sel(task=order) for data in results.values()]
         best = xr.concat([table.drop_attrs() for table in tables], "lens").assign_coords(lens=list(results))
         panels[names[kind]] = select_interval(best, "best_gain_change").rename(task="relation")
-    return interval_facets({"weight above distance": panels}, x="relation")
+    figure = interval_facets({"weight above distance": panels}, x="relation")
+    for panel in figure.axes:
+        panel.axhline(ENCODED, color=theme.quiet, linewidth=0.6, zorder=0)
+        panel.set_ylim(bottom=0)
+    return figure
 
 
 PICTURES = {"verdicts": draw_named, "special": draw_special, "layers": draw_layers, "relations": draw_relations}
