@@ -263,7 +263,7 @@ def _select_and_mask(
         rows_of = {id(mask): ~mask.any(-1)[:, None, :, None] for mask in masks.values()}
         blind = [rows_of[id(mask)] for mask in visible]
         for layer, rows in zip(attention, blind, strict=True):
-            layer.masked_fill_(rows, 0)
+            _clear_rows(layer, rows)
         if checks_padding:
             for call, layer in zip(calls, attention, strict=True):
                 check_padding_is_hidden(call.name, layer, keys)
@@ -292,6 +292,21 @@ def _select_gradient(gradients: Sequence[Tensor], heads: Sequence[int], visible:
         at_least_float32(layer.index_select(1, index)).masked_fill_(~mask[:, None], 0)
         for layer, mask in zip(gradients, visible, strict=True)
     ]
+
+
+def _clear_rows(layer: Tensor, rows: Tensor) -> None:
+    """Set masked rows to zero, in place; on a CPU padding at an end is cut off, and nothing else is read."""
+    if layer.is_cuda or layer.requires_grad:
+        layer.masked_fill_(rows, 0)
+        return
+    for example, masked in zip(layer, rows[:, 0, :, 0], strict=True):
+        count = int(masked.sum())
+        if count == int(masked[len(masked) - count :].sum()):
+            example[:, len(masked) - count :] = 0
+        elif count == int(masked[:count].sum()):
+            example[:, :count] = 0
+        else:
+            example.masked_fill_(masked[:, None], 0)
 
 
 def _fill_zeros(layers: list[Tensor], masks: list[Tensor]) -> list[Tensor]:
