@@ -44,7 +44,8 @@ def many() -> str:
     lines = [
         f"`{run['command']}` on {run['device']}, torch {run['torch']}: texts of 4 to 12 words; {run['statistic']} of "
         f"{run['lens']}\nattention, or without a model the letters of each text. The tiny model has one layer of two "
-        "heads. Memory is the peak\nof the process, with Python and torch.\n",
+        "heads. Memory is the peak\nof the process, with Python and torch. Time counts the loading of libraries, which "
+        "takes longer than a few texts.\n",
         "| model | texts | in a window | texts in a second of CPU time | peak memory |",
         "|---|---|---|---|---|",
     ]
