@@ -1,6 +1,7 @@
 // How results of a search are ordered: first pages with a heading that holds the words, last what is not for readers of an answer.
 // Sphinx counts a word of a title three times as much as one of the text, however many other words were asked for.
 const LAST = /^(CHANGELOG|ARCHITECTURE|CONTRIBUTING|studies\/CHANGELOG|docs\/questions|docs\/index)$/;
+const BELOW = /^docs\/(note|objections|padding|labelling|coreference)$/; // pages that belong to another page
 
 var Scorer = {
   objNameMatch: 11,
@@ -26,6 +27,6 @@ var Scorer = {
       .filter(([_heading, places]) => places.some(([place]) => place === number))
       .map(([heading]) => rate(heading));
     const best = Math.max(0, ...headings) + rate(title) / 2 + (anchor ? rate(title.split(" > ").pop()) / 4 : 0);
-    return score + 20 * best;
+    return score + 20 * best - (BELOW.test(page) ? 25 : 0);
   },
 };
