@@ -92,7 +92,7 @@ def test_heads_that_write_the_word_they_read_copy_and_those_that_write_its_oppos
         data = measure(make_copier(sign), [text(9), text(7)], lens="raw", statistics=["copying"], progress=False)
         gain = sign * (data["copying"] - data["copying_shuffled"])
         assert (gain > 0).all()
-    assert data["copying"].attrs["units"] == "logit"
+    assert data["copying"].attrs["long_name"] == "logits of attended words"
 
 
 def test_one_word_all_over_scores_its_null():

@@ -26,11 +26,10 @@ class Copying(PerExample):
     """
 
     scope = "layer"
-    units = "logit"
     cites = ("elhage2021",)
     quantities: ClassVar = {
-        "copying": "what heads add to the logits of attended words",
-        "copying_shuffled": "what heads add to the logits of attended words, if shuffled",
+        "copying": "logits of attended words",
+        "copying_shuffled": "logits of shuffled words",
     }
 
     def lenses(self, lens: Lens) -> Sequence[Lens]:

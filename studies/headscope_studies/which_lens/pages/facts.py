@@ -50,6 +50,11 @@ class LensFacts(StudyFacts):
         return [(name, data) for name, data in self.by_task if float(data["long_share"]) >= LONG]
 
     @property
+    def learned(self) -> list[tuple[str, xr.Dataset]]:
+        """The pairs whose model is right more often than the most common label, so that it has predictions to lose."""
+        return [(name, data) for name, data in self.by_task if float(data["score"]) > float(data["majority"])]
+
+    @property
     def unlearned(self) -> list[tuple[str, float, float]]:
         """The pairs whose model is not shown to be right more often than the most common label, with both shares."""
         return [
@@ -68,9 +73,9 @@ class LensFacts(StudyFacts):
         """Return the pair for which a quantity is least."""
         return min(self.by_task, key=lambda pair: float(pair[1][name].sel(where)))
 
-    def average(self, name: str, **where: str) -> float:
-        """Return the mean of a quantity over all models and tasks."""
-        return float(np.mean(self.values(name, **where)))
+    def average(self, name: str, pairs: Sequence[tuple[str, xr.Dataset]] | None = None, **where: str) -> float:
+        """Return the mean of a quantity over all models and tasks, or over some."""
+        return float(np.mean(self.values(name, pairs, **where)))
 
 
 def _has(data: xr.Dataset, where: Mapping[str, str]) -> bool:

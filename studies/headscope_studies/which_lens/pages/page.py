@@ -65,7 +65,10 @@ def describe_unlearned(facts: LensFacts) -> str:
     pairs = join_words(
         f"{name} ({score:.0f} % right, most common label {most:.0f} %)" for name, score, most in facts.unlearned
     )
-    return f"Too few inputs, or too little learned, to be shown to beat the most common label: {pairs}."
+    return (
+        f"Too few inputs, or too little learned, to be shown to beat the most common label: {pairs}. Where it is not "
+        "beaten, points lost say nothing."
+    )
 
 
 def describe_costs(path: Path) -> str:
