@@ -63,6 +63,8 @@ def _known(quantity: str, where: Mapping[str, str]) -> Callable[[xr.Dataset], st
         change = task[f"{quantity}_change"].sel(where).values if there else np.array(np.nan)
         if not np.isfinite(change).any():
             return "not measured on this model"
+        if quantity == "removed" and float(task["score"]) <= float(task["majority"]):
+            return "the model is right no more often than the most common label, so that it has no prediction to lose"
         if {"raw", "effective"} <= {where["lens"], where["than"]} and float(task["long_share"]) < LONG:
             return "most inputs have no more tokens than a head has value dimensions, so that the two are the same"
         return ""
