@@ -13,7 +13,7 @@ import pytest
 import headscope as hs
 from headscope.core.explained import PAGES, find_page
 from headscope.data.bundled.files import bundled_file
-from tests.browser import browser
+from tests.browser import CHROMIUM, browser
 from tests.docs_folder import prepare
 from tests.test_docs import list_anchors
 from tests.test_generated_docs import MAKE
@@ -80,6 +80,35 @@ def test_questions_of_a_newcomer_are_answered_by_three_clicks_or_one_search(site
     answers = list(ask_docs.ask(site))
     assert len(answers) == 15
     assert [answer.question for answer in answers if not ask_docs.is_answered(answer)] == []
+
+
+WIDE = """() => [...document.querySelectorAll("article img, article table, article pre")].filter((element) => {
+  const ends = (one) => one.getBoundingClientRect().right <= innerWidth + 1;
+  if (ends(element)) return false;
+  for (let box = element.parentElement; box.tagName !== "BODY"; box = box.parentElement)
+    if (["auto", "scroll"].includes(getComputedStyle(box).overflowX) && ends(box)) return false;
+  return true;
+}).map((element) => element.outerHTML.slice(0, 80))"""
+
+
+@browser
+@pytest.mark.soak
+def test_on_a_phone_no_page_is_wider_than_the_screen_and_what_is_wide_scrolls_within_itself(site):
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as play:
+        page = play.chromium.launch(executable_path=CHROMIUM).new_page(viewport={"width": 390, "height": 844})
+        for path in sorted([*site.glob("*.html"), *site.glob("docs/**/*.html")]):
+            page.goto(path.as_uri())
+            assert page.evaluate("document.documentElement.scrollWidth") <= 390, path.name
+            assert page.evaluate(WIDE) == [], path.name
+
+
+def test_tables_pictures_code_and_outputs_scroll_within_themselves():
+    style = (ROOT / "docs" / "site" / "site.css").read_text(encoding="utf-8")
+    scrolls = re.search(r"^(.*) \{ overflow-x: auto; \}$", style, re.MULTILINE)[1].split(", ")
+    parts = (".table-wrapper", ".highlight", "p:has(> img)", ".cell_output")
+    assert scrolls == [f"article {part}" for part in parts]
 
 
 @pytest.mark.soak

@@ -63,6 +63,9 @@ GUARDS = {
         "tests/results/test_fuzz.py::test_a_damaged_file_ends_in_one_sentence",
     "tests/test_site.py::test_questions_of_a_newcomer_are_answered_by_three_clicks_or_one_search":
         "tests/test_site.py::test_every_question_of_a_newcomer_names_the_section_that_answers_it",
+    "tests/test_site.py::"
+    "test_on_a_phone_no_page_is_wider_than_the_screen_and_what_is_wide_scrolls_within_itself":
+        "tests/test_site.py::test_tables_pictures_code_and_outputs_scroll_within_themselves",
     "tests/test_site.py::test_the_lines_of_the_gallery_run":
         "tests/test_generated_docs.py::test_generated_figures_and_tables_are_up_to_date",
     "tests/test_site.py::test_the_site_is_built_without_a_warning":

@@ -23,7 +23,7 @@ Generated from the docstrings by `docs/make.py`. The examples run as tests, afte
 ```
 
 Lenses, statistics, probes, figures and edits: [lenses](lenses.md), [statistics](statistics.md), [probes](probes.md),
-[figures](figures.md), [edits](edits.md), and [how to write your own](extending.md). `hs.__version__` is the version.
+[figures](gallery.md), [edits](edits.md), and [how to write your own](extending.md). `hs.__version__` is the version.
 """
 
 
