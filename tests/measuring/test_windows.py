@@ -182,7 +182,6 @@ def test_a_run_over_a_file_that_was_killed_resumes_to_the_same_bits_also_with_tw
     options = {"statistics": "entropy", "window": 12, "batch_size": 2, "progress": False}
     torch.set_num_threads(1)  # as in a worker
     whole = hs.measure(model, texts, **options)
-    init(num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level="error")
     try:
         for resumed in ({}, {"engine": "ray", "workers": 2}):
             out = tmp_path / f"heads-{len(resumed)}.nc"
@@ -196,6 +195,8 @@ def test_a_run_over_a_file_that_was_killed_resumes_to_the_same_bits_also_with_tw
             process.send_signal(signal.SIGKILL)
             process.wait()
             assert 0 < read_checkpoint(state).done < 120
+            if resumed:
+                init(num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level="error")
             with pytest.warns(DataWarning, match="Its lock is taken over"):
                 again = hs.measure(model, texts, out=out, resume=True, **options, **resumed)
             xr.testing.assert_identical(again, whole)
