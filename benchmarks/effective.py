@@ -1,11 +1,15 @@
 """What effective attention costs: over the forward pass that it needs, and against other ways to compute it.
 
 python -m benchmarks.effective [--quick] [--out FILE.json]
+python -m benchmarks.effective --texts [--quick] [--out FILE.json]
 
-CPU time on one thread, rivals in turns in one process. Every pair of figures is the least and the median.
+CPU time on one thread, rivals in turns in one process. Every pair of figures is the least and the median. With
+--texts it is the default model on four texts, from text to maps, beside the forward that users have by default:
+scaled-dot-product attention, which returns no attention.
 """
 
 import argparse
+import copy
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -17,6 +21,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+import headscope as hs
 from benchmarks.peers import load_bert, load_llama, steps
 from benchmarks.timing import Ratio, ratio, show
 from headscope.effective.projection import project
@@ -24,7 +29,7 @@ from headscope.experiments.timing import time_interleaved
 
 HEADS = 12
 BARS_OVER_FORWARD = {"factored": 1.20, "materialised": 1.25}
-DECODER_BAR = 1.60
+DECODER_BAR, TEXTS_BAR = 1.60, 1.20
 BARS_AGAINST_SVD = {128: 4, 512: 6, 1024: 10}
 
 
@@ -48,23 +53,66 @@ def main() -> None:
     """Print both tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="tiny shapes, to see that it runs")
+    parser.add_argument("--texts", action="store_true", help="from text to maps, and nothing else")
     parser.add_argument("--out", type=Path, help="where to write the ratios")
     options = parser.parse_args()
     quick, rows = options.quick, []
     torch.set_num_threads(1)
     torch.manual_seed(0)
     effort = {"turns": 2} if quick else {"turns": 9, "seconds": 24.0}
+    if options.texts:
+        rows += compare_from_texts(4, 16 if quick else 120, effort)
+        _write(options.out, "python -m benchmarks.effective --texts", effort, rows)
+        return
     for shape in (TINY,) if quick else (BERT_BASE, MINILM):
         rows += compare_with_forward(shape, effort)
     rows += compare_with_decoder((2, 4, 2, 64) if quick else (30, 9, 3, 1536), (2, 12) if quick else (4, 128), effort)
     compare_with_decompositions((16,) if quick else (128, 256, 512, 1024), 8 if quick else 64, effort)
-    if options.out:
-        facts = {
-            "command": "python -m benchmarks.effective",
-            "device": "one thread of a CPU",
-            "torch": torch.__version__,
-        }
-        options.out.write_text(json.dumps({**facts, "turns": effort["turns"], "rows": rows}, indent=1) + "\n")
+    _write(options.out, "python -m benchmarks.effective", effort, rows)
+
+
+def _write(path: Path | None, command: str, effort: Any, rows: Sequence[dict[str, Any]]) -> None:
+    if path is not None:
+        facts = {"command": command, "device": "one thread of a CPU", "torch": torch.__version__}
+        path.write_text(json.dumps({**facts, "turns": effort["turns"], "rows": rows}, indent=1) + "\n")
+
+
+def compare_from_texts(batch: int, tokens: int, effort: Any) -> list[dict[str, Any]]:
+    """Tokenize texts and run the model, by itself in two ways, or with capture, view and whole maps."""
+    words = " ".join(example.text for example in hs.read("gap_pronouns:validation")[:20]).split()
+    texts = [" ".join(words[tokens * index : tokens * (index + 1)]) for index in range(batch)]
+    model = hs.load(dtype="float32")
+    networks = {name: copy.deepcopy(model.network) for name in ("sdpa", "eager")}
+    for name, network in networks.items():
+        network.set_attn_implementation(name)
+
+    @torch.no_grad()
+    def forward(name: str) -> Any:
+        inputs = model.tokenizer(texts, padding=True, truncation=True, max_length=tokens, return_tensors="pt")
+        return networks[name](**inputs, output_attentions=name == "eager")
+
+    def captured() -> Any:
+        return hs.capture(model, texts, max_length=tokens)
+
+    def factored() -> Any:
+        trace = captured()
+        return trace, hs.view(trace, "effective")
+
+    def materialised() -> Any:
+        trace, maps = factored()
+        return trace, [maps.layer(label) for label in maps.layers]
+
+    ways = {"forward": partial(forward, "eager"), "default": partial(forward, "sdpa")}
+    runs = time_interleaved(
+        {**ways, "captured": captured, "factored": factored, "materialised": materialised}, **effort
+    )
+    times = runs.pop("forward")
+    ratios = {name: ratio(each, times) for name, each in runs.items()}
+    cells = [_against(TEXTS_BAR if name == "materialised" else None, each) for name, each in ratios.items()]
+    header = ["texts", "forward", *(f"{name} ≤{TEXTS_BAR:.2f}" if name == "materialised" else name for name in ratios)]
+    line = [f"{batch} × {tokens}", f"{median(times):.3f} s", *cells]
+    show("all-MiniLM-L6-v2 from text, over tokenizer and forward with attentions: least / median", header, [line])
+    return [_record("all-MiniLM-L6-v2, from text", batch, tokens, times, ratios, TEXTS_BAR)]
 
 
 def compare_with_forward(shape: Shape, effort: Any) -> list[dict[str, Any]]:

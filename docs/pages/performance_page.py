@@ -34,6 +34,13 @@ Small inputs are bound by the launches of the host: there the ratio differs from
 
 {cpu}
 
+From text to maps, with the tokenizer on the clock on both sides. *Default* is the forward as users have it, with
+scaled-dot-product attention, which returns no attention.
+
+{text_facts}
+
+{texts}
+
 ## Code paths
 
 Effective attention is computed on two code paths: where full rank is proved, and everything else (a float64
@@ -82,15 +89,17 @@ MECHANISMS = {
 
 def page() -> bytes:
     """Return the page."""
-    gpu, cpu, gpu_paths, cpu_paths = (
+    gpu, cpu, texts, gpu_paths, cpu_paths = (
         json.loads((DOCS / "results" / f"performance_{name}.json").read_text(encoding="utf-8"))
-        for name in ("gpu", "cpu", "gpu_paths", "cpu_paths")
+        for name in ("gpu", "cpu", "texts", "gpu_paths", "cpu_paths")
     )
     text = TEXT.format(
         gpu_facts=_facts(gpu),
         gpu=_ratios(gpu["rows"]),
         cpu_facts=_facts(cpu),
         cpu=_ratios(cpu["rows"]),
+        text_facts=_facts(texts),
+        texts=_ratios(texts["rows"]),
         paths=_paths(gpu_paths, cpu_paths),
         path_facts=f"{_facts(gpu_paths)} {_facts(cpu_paths)}",
     )
@@ -104,6 +113,7 @@ def _facts(data: dict[str, Any]) -> str:
 
 def _ratios(rows: list[dict[str, Any]]) -> str:
     columns = ["captured", "factored", "materialised", *(["in place"] if "in place" in rows[0] else [])]
+    columns = [*(["default"] if "default" in rows[0] else []), *columns]
     lines = [f"| model | inputs | forward | {' | '.join(columns)} | bar for maps |", "|---" * (4 + len(columns)) + "|"]
     for row in rows:
         cells = [f"{row[name]:.2f}" for name in columns]
