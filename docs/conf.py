@@ -20,7 +20,7 @@ exclude_patterns = [".*", "benchmarks", "dist", "frontend", "out", "src", "tests
 exclude_patterns += ["docs/templates", "AGENTS.md", "README.md", "studies/README.md"]
 
 extensions = ["myst_nb", "sphinx_copybutton"]
-myst_enable_extensions = ["html_image"]
+myst_enable_extensions = ["attrs_inline"]
 myst_heading_anchors = 4  # as GitHub makes them
 nb_execution_mode = "off"  # notebooks are committed with their outputs
 copybutton_exclude = ".linenos, .gp, .go"  # neither prompts nor output
@@ -57,7 +57,7 @@ CONTENTS = read_contents()
 
 def adapt_page(_app, page, source):
     """Append the tables of contents of a page, and replace pictures for two themes by a picture for each theme."""
-    both = r'<img alt="\2" src="\3" class="only-light">' + "\n" + r'<img alt="\2" src="\1" class="only-dark">'
+    both = r"![\2](\3){.only-light} ![\2](\1){.only-dark}"
     source[0] = PICTURE.sub(both, source[0])
     for options, lines in CONTENTS.get(page, {}).items():
         source[0] += "\n```{toctree}\n:hidden:\n" + options + "\n".join(["", *lines, "```", ""])
