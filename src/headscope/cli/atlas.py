@@ -7,7 +7,7 @@ import typer
 from rich.console import Console
 
 from headscope.cli.shared.console import load_library
-from headscope.cli.shared.options import Model, add_options, read_examples, select_options
+from headscope.cli.shared.options import Model, add_options, scan_inputs, select_options
 from headscope.data.reading.options import ReadOptions
 from headscope.engine.options import LoadOptions
 from headscope.head_atlas.options import AtlasOptions
@@ -28,16 +28,9 @@ def command(
     console = Console(highlight=False)
     with load_library() as hs:
         loaded = hs.load(model, **select_options(options, LoadOptions))
-        examples = _read(loaded, data, options)
+        examples = scan_inputs(loaded, data, options)
     result = hs.atlas(loaded, examples, **select_options(options, AtlasOptions))
     heads = result.sizes["layer"] * result.sizes["head"]
     console.print(f"{heads:,} heads. Open {Path(options['out']) / 'index.html'} in a browser.", soft_wrap=True)
     if options["headvis"]:
         console.print(f"Wrote {options['headvis']} in the layout of HeadVis", soft_wrap=True)
-
-
-def _read(model: Any, data: str, options: dict[str, Any]) -> Any:
-    """Read the examples, or for a model of images or sounds one of these or a folder of them."""
-    from headscope.engine.batch import read_inputs
-
-    return read_examples(data, options) if model.network.main_input_name == "input_ids" else read_inputs(model, data)

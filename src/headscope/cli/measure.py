@@ -6,9 +6,9 @@ import typer
 from rich.console import Console
 
 from headscope.cli.shared.console import load_library
-from headscope.cli.shared.options import Model, add_options, scan_examples, select_options
+from headscope.cli.shared.options import Model, add_options, scan_inputs, select_options
 from headscope.cli.shared.result_tables import print_result
-from headscope.core.progress import format_duration, show_progress
+from headscope.core.progress import format_duration
 from headscope.core.prose import count_noun, format_bytes
 from headscope.data.reading.options import ReadOptions
 from headscope.engine.options import LoadOptions
@@ -39,23 +39,13 @@ def command(
         loaded = hs.load(model, **loading)
         if options["against"] is not None:
             settings["against"] = hs.load(options["against"], **loading)
-        examples = _read(loaded, data, options)
+        examples = scan_inputs(loaded, data, options)
     if dry_run:
         _print_estimate(console, MeasureOptions(loaded, examples, **settings))
         return
     result = hs.measure(loaded, examples, **settings)
     print_result(console, result, rows=40)
     console.print(f"Wrote {options['out']}", soft_wrap=True)
-
-
-def _read(model: Any, data: str, options: dict[str, Any]) -> Any:
-    """Scan the examples, or for a model of images or sounds read one of these or a folder of them."""
-    from headscope.engine.batch import read_inputs
-
-    if model.network.main_input_name != "input_ids":
-        return read_inputs(model, data)
-    with show_progress(None, unit="rows counted") as advance:
-        return scan_examples(data, options, advance)
 
 
 def _print_estimate(console: Console, options: MeasureOptions) -> None:

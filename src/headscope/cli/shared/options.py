@@ -146,11 +146,16 @@ def read_examples(source: str, options: Mapping[str, Any]) -> Any:
     return hs.read(source, **_select_columns(options))
 
 
-def scan_examples(source: str, options: Mapping[str, Any], advance: Any) -> Any:
-    """Return the examples of a source as a stream; `advance` is told how many rows were counted."""
+def scan_inputs(model: Any, source: str, options: Mapping[str, Any]) -> Any:
+    """Return the examples of a source as a stream; for a model of images or sounds, read one of these or a folder."""
+    from headscope.core.progress import show_progress
     from headscope.data.reading.scan import open_stream
+    from headscope.engine.batch import read_inputs
 
-    return open_stream(ReadOptions(source, **_select_columns(options)), advance)
+    if model.network.main_input_name != "input_ids":
+        return read_inputs(model, source)
+    with show_progress(None, unit="rows counted") as advance:
+        return open_stream(ReadOptions(source, **_select_columns(options)), advance)
 
 
 def _select_columns(options: Mapping[str, Any]) -> dict[str, Any]:
