@@ -148,5 +148,6 @@ def estimate(data: xr.Dataset, name: Hashable) -> Estimate:
     """
     if name not in data:
         raise unknown_name("variable in this data", str(name), [str(variable) for variable in data.data_vars])
-    suffixes = [field.name for field in fields(Estimate) if field.name != "value"]
-    return Estimate(data[name], **{suffix: data.get(f"{name}_{suffix}") for suffix in suffixes})
+    names = {field.name: f"{name}_{field.name}" for field in fields(Estimate) if field.name != "value"}
+    # looked for first: data.get would list the names that are similar to a missing one
+    return Estimate(data[name], **{suffix: data[other] for suffix, other in names.items() if other in data})

@@ -264,11 +264,19 @@ def read_intervals(
 
     They are in the unit of the claim's threshold. Without a dimension `seed` there is one.
     """
+    return _read_lens(claim, *_select_quantity(claim, task), lens, factor)
+
+
+def _select_quantity(claim: Claim, task: xr.Dataset) -> tuple[xr.Dataset, str]:
+    """Return what the intervals of a claim are read from, for all lenses, and the name of the variable."""
     # all other variables are left out: selecting from each of them takes most of the time
     part = task[[name for name in task if str(name).startswith(claim.quantity)]].sel(claim.where)
-    name = f"{claim.quantity}_change" if claim.direction in CHANGES else claim.quantity
     if claim.relative:
-        part, name = relative_changes(part, claim.quantity), f"{claim.quantity}_relative"
+        return relative_changes(part, claim.quantity), f"{claim.quantity}_relative"
+    return part, f"{claim.quantity}_change" if claim.direction in CHANGES else claim.quantity
+
+
+def _read_lens(claim: Claim, part: xr.Dataset, name: str, lens: str | None, factor: float) -> tuple[Interval, ...]:
     selected = part if lens is None else part.sel(lens=lens)
     ends = [np.atleast_1d(end.values).astype(float) for end in estimate(selected, name).ends]
     widened = [Interval(*map(float, seed)).widen(factor) for seed in zip(*ends, strict=True)]
@@ -297,7 +305,7 @@ def format_figures(claim: Claim, task: xr.Dataset, verdict: TaskVerdict) -> str:
     """Return the numbers of a verdict, such as 30.0 → 10.0 %, −20.0 points [−21.0, −19.0]."""
     parts = [claim.figures(task)] if claim.figures else []
     if not parts and claim.exact and claim.direction in CHANGES and "raw" in task.get("lens", ()):
-        values = task[claim.quantity].sel(claim.where).sel(lens=["raw", claim.exact[-1]]).values
+        values = task[claim.quantity].sel({**claim.where, "lens": ["raw", claim.exact[-1]]}).values
         texts = [f"{100 * value:.1f}" if claim.percent else f"{value:.3f}" for value in values]
         parts = [" → ".join(texts) + (" %" if claim.percent else "")]
     text = ", ".join([*parts, format_interval(claim, verdict.interval)])
@@ -308,7 +316,8 @@ def format_figures(claim: Claim, task: xr.Dataset, verdict: TaskVerdict) -> str:
 def _judge_task(claim: Claim, seeds: xr.Dataset, task: xr.Dataset, tests: int) -> TaskVerdict:
     factor = simultaneous_factor(max(tests, 1), count_units(task), skewness=claim.skewness)
     lenses = (claim.exact or (None,), claim.published)
-    exact, published = (tuple(read_intervals(claim, seeds, lens, factor) for lens in group) for group in lenses)
+    part, name = _select_quantity(claim, seeds)
+    exact, published = (tuple(_read_lens(claim, part, name, lens, factor) for lens in group) for group in lenses)
     verdict = _decide_task(claim, TaskVerdict(str(task["task"].values), UNDECIDED, "", exact, published, factor))
     return replace(verdict, figures=format_figures(claim, task, verdict))
 

@@ -25,25 +25,27 @@ def combine_seeds(numbers: xr.Dataset) -> xr.Dataset:
     """
     if "seed" not in numbers.dims:
         return numbers
-    combined = {str(name): _combine(numbers, str(name)) for name in numbers.data_vars}
-    return xr.Dataset(combined, {name: numbers[name] for name in numbers.coords if name != "seed"}, numbers.attrs)
+    labels = numbers.drop_vars([*numbers.data_vars, *({"seed"} & {*numbers.coords})])
+    return labels.assign({str(name): _combine(numbers, str(name)) for name in numbers.data_vars})
 
 
-def _combine(numbers: xr.Dataset, name: str) -> xr.DataArray:
-    values = numbers[name]
+def _combine(numbers: xr.Dataset, name: str) -> Any:
+    """Return a variable without `seed`."""
+    values: Any = numbers[name].variable  # to align the labels of DataArrays takes most of the time
     if "seed" not in values.dims:
         return values
     if name == COLLAPSED:
         return values.sum("seed")
     if np.issubdtype(values.dtype, np.floating):
-        left_out = numbers[COLLAPSED] if COLLAPSED in numbers else xr.zeros_like(values["seed"], bool)
+        without = xr.Variable("seed", np.zeros(numbers.sizes["seed"], bool))
+        left_out = numbers[COLLAPSED].variable if COLLAPSED in numbers else without
         stem, _, end = name.rpartition("_")
         known = all(f"{stem}{suffix}" in numbers for suffix in ENDS)
         reduction = {"low": "min", "high": "max"}.get(end, "mean") if known else "max" if name in LARGEST else "mean"
-        combined: xr.DataArray = getattr(values.where(~left_out), reduction)("seed", skipna=True, keep_attrs=True)
+        combined = getattr(values.where(~left_out), reduction)("seed", skipna=True, keep_attrs=True)
         complete = (values.notnull() | left_out).all("seed") | (name in LARGEST)
         return combined.where(complete).transpose(*(dim for dim in values.dims if dim != "seed"))
-    first = values.isel(seed=0, drop=True)
+    first = values.isel(seed=0)
     if name.endswith("_hash"):
         return first.copy(data=_list_hashes(values))
     if not bool((values == first).all()):
@@ -54,7 +56,7 @@ def _combine(numbers: xr.Dataset, name: str) -> xr.DataArray:
     return first
 
 
-def _list_hashes(values: xr.DataArray) -> np.ndarray[Any, np.dtype[Any]]:
+def _list_hashes(values: xr.Variable) -> np.ndarray[Any, np.dtype[Any]]:
     """Return the different hashes of all seeds in one text."""
     table = values.transpose(..., "seed").values
     texts = [" ".join(dict.fromkeys(map(str, row))) for row in table.reshape(-1, table.shape[-1])]

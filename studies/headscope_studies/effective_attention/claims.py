@@ -73,7 +73,7 @@ def _claim_weight(text: str, axis: str, label: str, direction: Any) -> Claim:
     where = {axis: label, "size": "signed", "several": "max"}
 
     def applies(task: xr.Dataset) -> str:
-        return "" if np.isfinite(float(task.sel(where)[quantity].sel(lens="raw"))) else f"no {label} there"
+        return "" if np.isfinite(float(task[quantity].sel({**where, "lens": "raw"}))) else f"no {label} there"
 
     return Claim(text, quantity, where, direction, threshold=WEIGHT, relative=True, applies=applies, **THEIRS)
 
