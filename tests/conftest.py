@@ -36,7 +36,8 @@ STARTED = time.time()
 def pytest_collection_modifyitems(config, items):
     """Mark the tests of `make quick`, and remember those of all tiers.
 
-    The laws of studies come just before the tests of each study, mostly in the same process, which runs it once.
+    The laws of studies come just before the tests of each study, mostly in the same process, which runs it once. So do
+    the pages that are generated from its results, which its own tests read and judge again.
     """
     items.sort(key=place_item)
     config.stash[COLLECTED] = list(items)
@@ -46,8 +47,16 @@ def pytest_collection_modifyitems(config, items):
 
 
 def place_item(item):
-    """Return where a test stands among all: 1 for laws of studies, which come after all that is not of a study."""
-    return 2 if item.nodeid.startswith("studies/") else int(item.nodeid.startswith("tests/laws/test_studies.py"))
+    """Return where a test stands among all: 1 for laws of studies, which come after all that is not of a study.
+
+    Then come those of each study, by its name.
+    """
+    parts = item.nodeid.split("/")
+    if parts[0] == "studies":
+        return 2, parts[2]
+    callspec = getattr(item, "callspec", None)
+    study = callspec and getattr(item.module, "STUDY_OF", {}).get(callspec.params.get("page"))
+    return (2, study) if study else (int(item.nodeid.startswith("tests/laws/test_studies.py")), "")
 
 
 @pytest.hookimpl(trylast=True)

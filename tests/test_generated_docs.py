@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from headscope.experiments.pages.generate import find_pages
+
 DOCS = Path(__file__).parents[1] / "docs"
 
 
@@ -22,6 +24,8 @@ def import_make():
 
 
 MAKE = import_make()
+STUDY_OF = {page: study for study, pages in find_pages().items() for page in pages.docs}
+"""The study of each page that is made from its results; tests/conftest.py has it beside the tests of the study."""
 
 
 @pytest.mark.parametrize("page", MAKE.GENERATORS)
