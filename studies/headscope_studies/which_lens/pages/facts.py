@@ -9,7 +9,7 @@ import numpy as np
 import xarray as xr
 
 from headscope.core.document import Document
-from headscope.experiments.claims import JudgedClaim
+from headscope.experiments.claims import HOLDS, MOOT, JudgedClaim
 from headscope.experiments.pages.facts import StudyFacts
 from headscope.experiments.summary import list_tasks
 from headscope.results.store import open_result
@@ -63,15 +63,28 @@ class LensFacts(StudyFacts):
             if float(data["score_low"]) <= float(data["majority"])
         ]
 
+    @property
+    def sizes(self) -> dict[str, str]:
+        """The inputs of each pair of a model and a task, with the seeds where there are several."""
+        return {
+            f"{self.names[label]}, {task}": f"{int(data.sel(task=task)['n'])}"
+            + (f" × {self.seeds[label]} seeds" if self.seeds[label] > 1 else "")
+            for label, data in self.models.items()
+            for task in list_tasks(data)
+        }
+
+    def count_shown(self, lens: str, than: str, quantity: str, **where: str) -> str:
+        """Return on how many pairs the claim that a lens is better than another holds, of those it applies to."""
+        place = {**where, "lens": lens, "than": than}
+        claim = next(claim for claim in self.claims if claim.quantity == quantity and dict(claim.where) == place)
+        kinds = [cell.verdict for cell in self.cells(claim).values() if cell.verdict != MOOT]
+        return f"{kinds.count(HOLDS)} of {len(kinds)}"
+
     def values(self, name: str, pairs: Sequence[tuple[str, xr.Dataset]] | None = None, **where: str) -> list[float]:
         """Return a quantity of all pairs of a model and a task, or of some."""
         chosen = self.by_task if pairs is None else pairs
         found = [float(data[name].sel(where)) for _, data in chosen if _has(data, where)]
         return [value for value in found if np.isfinite(value)]
-
-    def find_least(self, name: str, **where: str) -> tuple[str, xr.Dataset]:
-        """Return the pair for which a quantity is least."""
-        return min(self.by_task, key=lambda pair: float(pair[1][name].sel(where)))
 
     def average(self, name: str, pairs: Sequence[tuple[str, xr.Dataset]] | None = None, **where: str) -> float:
         """Return the mean of a quantity over all models and tasks, or over some."""

@@ -36,9 +36,9 @@ def page(facts: LensFacts, costs: str = "") -> bytes:
         tasks=join_words(dict.fromkeys(task for data in facts.models.values() for task in list_tasks(data))),
         long_pairs=describe_long(facts),
         unlearned=describe_unlearned(facts),
+        learned=[name for name, _ in facts.learned],
         costs=costs,
         models=join_words(SAID.get(name, name) for name in dict.fromkeys(facts.names.values())),
-        least=facts.find_least("agreement", lens="raw", judge=HEADS, effect=HIDDEN),
         pictures={name: f"pictures/{facts.stem}{name}.svg" for name in PICTURES},
     )
     return join_lines(text).encode()
@@ -65,10 +65,7 @@ def describe_unlearned(facts: LensFacts) -> str:
     pairs = join_words(
         f"{name} ({score:.0f} % right, most common label {most:.0f} %)" for name, score, most in facts.unlearned
     )
-    return (
-        f"Too few inputs, or too little learned, to be shown to beat the most common label: {pairs}. Where it is not "
-        "beaten, points lost say nothing."
-    )
+    return f"Not shown to have learned their task: {pairs}."
 
 
 def describe_costs(path: Path) -> str:

@@ -51,13 +51,21 @@ def test_of_lenses_relevance_and_rollout_over_alti_name_the_tokens_that_take_mos
 def test_the_page_is_short_and_its_first_screen_has_question_answer_grid_and_numbers(facts):
     text = page.page(facts, "norms 2").decode()
     assert "nan" not in text
-    assert count_words(text) < 760
+    assert count_words(text) < 775
     first, _, _ = text.partition("## Edges")
     assert (
         first.index("what a model does?") < first.index("**For the hidden state, norms.**") < first.index("![Verdicts")
     )
     assert "**Cost**, in plain forward passes: norms 2." in first
-    assert all(f"| {name} |" in first for name, _ in facts.by_task)
+    assert all(f"| {name} | {facts.sizes[name]} |" in first for name, _ in facts.by_task)
+
+
+def test_the_first_screen_says_on_how_many_pairs_a_difference_is_shown(facts):
+    assert facts.count_shown("norm", "raw", "agreement", judge=HEADS, effect=HIDDEN) == "6 of 7"
+    assert facts.count_shown("relevance", "rollout", "removed") == "2 of 6"
+    rows = [line for line in page.page(facts).decode().splitlines() if line.startswith("| all-MiniLM-L6-v2, RTE |")]
+    assert len(rows) == 1
+    assert rows[0].endswith("| – | – | – |")
 
 
 def test_runs_are_joined_into_stamped_files_by_their_number_of_seeds(tmp_path):
