@@ -148,11 +148,11 @@ def test_forty_percent_of_heads_go_or_do_not(kept, verdict):
 
 def test_every_site_of_a_model_that_translates_is_studied(tmp_path):
     two_heads = {"encoder_attention_heads": 2, "decoder_attention_heads": 2}
-    network = headed_network("bart", "seq2seq", max_position_embeddings=8, **two_heads)  # the longest translation
+    network = headed_network("bart", "seq2seq", max_position_embeddings=6, **two_heads)  # the longest translation
     network.final_logits_bias[0, tokenizer().convert_tokens_to_ids(WORDS[0])] = 1e3  # it says nothing else: BLEU > 0
     network.save_pretrained(tmp_path / "model")
     tokenizer().save_pretrained(tmp_path / "model")
-    pairs = [{"text": text(4, seed=row), "pair": " ".join([WORDS[0]] * 6)} for row in range(6)]
+    pairs = [{"text": text(3, seed=row), "pair": " ".join([WORDS[0]] * 4)} for row in range(6)]
     sites = measure_sites(str(tmp_path / "model"), pairs, tmp_path / "out", limit=None, seed=0, orders=1, device="cpu")
     assert sites["task"].values.tolist() == ["all", "encoder", "decoder", "cross"]
     assert sites["change"].sel(task="all").isnull().all()
