@@ -85,6 +85,14 @@ def test_lenses_that_see_values_find_a_planted_edge_and_raw_attention_does_not()
     assert result["top_share_chance"].sel(effect="score").item() == pytest.approx(1 / 9)
 
 
+def test_rows_without_an_effect_are_not_judged_by_rounding():
+    result = hs.faithfulness(
+        plant(), TEXTS[:1], lenses=CAUSAL, target="class=0", rows=99, keys=16, keep_edges=True, **QUIET
+    )
+    for effect in ("score", "score_signed"):
+        assert np.count_nonzero(result["edge_effect"].sel(effect=effect)) == 1
+
+
 def test_a_picture_of_a_planted_edge_shows_little_else():
     result = hs.faithfulness(
         plant(), TEXTS[:1], lenses=["raw", "norm"], judge="pictures", rows=99, keys=16, layers=0, read="first", **QUIET

@@ -47,6 +47,9 @@ NUMBERS = 50_000_000
 CHECKED = 2
 """Examples of the first batch whose effects are compared with those of whole passes, layer by layer."""
 
+ROUNDING = 4
+"""Changes of at most so many roundings, relative to what changes, are none: passes without an edit differ by that."""
+
 EFFECTS = ("output", "hidden", "score", "score_signed")
 """What a removal changes: the attention block's output, the last hidden state, the score by size and with its sign."""
 
@@ -386,12 +389,20 @@ class BatchPasses:
         effects = {"output": torch.full((rows,), torch.nan, dtype=torch.float64)}
         if seen.output is not None and layer in self.output:
             before = read_token(self.output[layer].repeat(copies, *(1,) * (self.output[layer].ndim - 1)), query)
-            effects["output"] = (seen.output.double() - before.double()).norm(dim=-1)
-        effects["hidden"] = (seen.hidden - hidden).norm(dim=-1) / hidden.norm(dim=-1)
+            change = (seen.output.double() - before.double()).norm(dim=-1)
+            effects["output"] = self._drop_rounding(change, before.double().norm(dim=-1))
+        change = (seen.hidden - hidden).norm(dim=-1) / hidden.norm(dim=-1)
+        effects["hidden"] = self._drop_rounding(change, torch.ones_like(change))
         if seen.score is not None and self.base.score is not None:
-            change = self.base.score.repeat(copies) - seen.score  # positive: the edge speaks for the target
-            effects |= {"score": change.abs(), "score_signed": change}
+            before = self.base.score.repeat(copies)
+            change = self._drop_rounding(before - seen.score, before.abs().clamp(min=1.0))
+            effects |= {"score": change.abs(), "score_signed": change}  # positive: the edge speaks for the target
         return {name: values.reshape(copies, self.size).cpu() for name, values in effects.items()}
+
+    def _drop_rounding(self, change: Float[Tensor, " row"], scale: Float[Tensor, " row"]) -> Float[Tensor, " row"]:
+        """Return changes without those that are no larger than roundings of numbers of this scale."""
+        eps = torch.finfo(self.owner.model.network.dtype).eps
+        return change.masked_fill(change.abs() <= ROUNDING * eps * scale, 0.0)
 
 
 NO_EDGES = {name: torch.zeros(0, dtype=torch.long) for name in ("head", "query", "key")}
