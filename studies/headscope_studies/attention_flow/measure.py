@@ -9,6 +9,7 @@ import xarray as xr
 from headscope.core.estimate import take_interval, with_interval
 from headscope.core.example import Example
 from headscope.core.lens import view
+from headscope.core.provenance import drop_attrs
 from headscope.engine.capture import capture
 from headscope.experiments import summary
 from headscope.experiments.summary import summarise
@@ -102,7 +103,7 @@ def join_numbers(rows: xr.Dataset, scored: xr.Dataset, facts: xr.Dataset, task: 
     learned = learned.expand_dims(lens=["raw"]).reset_coords(drop=True)
     numbers = xr.merge([whole, *more, learned, facts], compat="no_conflicts", join="outer")
     numbers = numbers.assign(n=len(right), count=numbers["count"].astype(float))
-    return numbers.expand_dims(task=[task]).drop_attrs()
+    return drop_attrs(numbers.expand_dims(task=[task]))
 
 
 def predict(run: TaskRun) -> xr.Dataset:

@@ -7,6 +7,7 @@ from typing import Any
 import xarray as xr
 
 from headscope.core.example import Example
+from headscope.core.provenance import drop_attrs
 from headscope.engine.model import Model
 from headscope.experiments import summary
 from headscope.experiments.one_head import choose_example, map_head
@@ -63,15 +64,15 @@ def measure_numbers(run: TaskRun, classifier: str) -> xr.Dataset:
     for name in ("n", "count_by_tokens"):
         whole[name] = whole[name].isel(role=0)
     about = run.describe(metric=str(scored.attrs["metric"]))
-    parts = [whole, summary.summarise_similarity(both), summary.compare_norms(norms), scored.drop_attrs(), about]
-    return xr.merge(parts, compat="no_conflicts", join="outer").expand_dims(task=[run.task.name]).drop_attrs()
+    parts = [whole, summary.summarise_similarity(both), summary.compare_norms(norms), drop_attrs(scored), about]
+    return drop_attrs(xr.merge(parts, compat="no_conflicts", join="outer").expand_dims(task=[run.task.name]))
 
 
 def measure_base(run: TaskRun, classifier: str) -> xr.Dataset:
     """Return everything about the model before tuning."""
     run.steps.say(3, "measuring the base alone")
     rows = measure_rows(run, run.base, "base", (f"patterns:classifier={classifier}",))
-    return summarise_role(rows, run, classifier).drop_attrs()
+    return drop_attrs(summarise_role(rows, run, classifier))
 
 
 def measure_rows(run: TaskRun, model: Model, role: str, more: Sequence[str], **options: Any) -> xr.Dataset:

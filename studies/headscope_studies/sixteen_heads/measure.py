@@ -15,7 +15,7 @@ from headscope.ablation.head_sets import count_heads
 from headscope.ablation.pruning_curve import pruning_curve
 from headscope.core.estimate import estimate, interval_names, name_ends, with_interval
 from headscope.core.example import Example, sample_examples
-from headscope.core.provenance import read_provenance
+from headscope.core.provenance import drop_attrs, read_provenance
 from headscope.engine.load import load
 from headscope.engine.model import Model
 from headscope.experiments.tuned import ABLATION_BATCH, TaskRun, ignore_truncation
@@ -119,7 +119,7 @@ def measure_heads(
     table = ablation[[*NUMBERS, "change_p", "change_p_adjusted"]]
     table = table.assign(significant=ablation["change_significant"].astype(float))
     parts = [table, xr.Dataset(variables), best, importance.to_dataset(), curves]
-    return xr.merge([part.drop_attrs() for part in parts], join="outer", compat="override")
+    return xr.merge([drop_attrs(part) for part in parts], join="outer", compat="override")
 
 
 def measure_curves(model: Model, examples: Sequence[Example], orders: int, options: dict[str, Any]) -> xr.Dataset:

@@ -42,7 +42,7 @@ from headscope.core.estimate import with_interval
 from headscope.core.example import sample_examples
 from headscope.core.lens import Lens
 from headscope.core.maps import Maps
-from headscope.core.provenance import read_provenance, stamp
+from headscope.core.provenance import drop_attrs, read_provenance, stamp
 from headscope.core.tokens import ROLES
 from headscope.core.trace import Trace
 from headscope.engine.batch import check_max_length
@@ -92,7 +92,7 @@ def run(chosen: argparse.Namespace) -> None:
         for part in PARTS:
             every.setdefault(part, []).append(stamp(results[part], model=label))
     for part, tables in every.items():
-        whole = tables[0] if part == "maps" else join_seeds([table.drop_attrs() for table in tables])
+        whole = tables[0] if part == "maps" else join_seeds([drop_attrs(table) for table in tables])
         write_npz(stamp(whole, **read_provenance(tables[0])), chosen.out / f"{label}.{chosen.task}.{part}.npz")
 
 
@@ -228,7 +228,7 @@ def relate_all(chosen: argparse.Namespace) -> None:
             stamp(numbers, model=facts["model"], weights_hash=str(about["base"].values))
         )
     for label, tables in every.items():
-        whole = join_seeds([table.drop_attrs() for table in tables]).map(to_single, keep_attrs=True)
+        whole = join_seeds([drop_attrs(table) for table in tables]).map(to_single, keep_attrs=True)
         facts = {"command": "attention_flow/runs/attention_flow.py collect and relate", **read_provenance(tables[0])}
         write_npz(stamp_tasks(whole, **facts), chosen.folder / f"{label}.script.npz")
 
@@ -443,7 +443,7 @@ def read_accuracy(folder: Path) -> list[xr.Dataset]:
 
 def _join_tasks(tables: list[xr.Dataset]) -> xr.Dataset:
     """Join tasks whose seeds are joined already."""
-    runs = [table.drop_attrs().isel(seed=[at]) for table in tables for at in range(table.sizes["seed"])]
+    runs = [drop_attrs(table).isel(seed=[at]) for table in tables for at in range(table.sizes["seed"])]
     return join_seeds(runs)
 
 

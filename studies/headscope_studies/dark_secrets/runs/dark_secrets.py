@@ -26,7 +26,7 @@ from typing import Any
 import xarray as xr
 
 import headscope as hs
-from headscope.core.provenance import read_provenance, stamp
+from headscope.core.provenance import drop_attrs, read_provenance, stamp
 from headscope.experiments.relation_heads import measure_relations, read_relations, show_relation
 from headscope.experiments.runs import (
     TUNING,
@@ -157,7 +157,7 @@ def join(chosen: argparse.Namespace) -> None:
         for group in group_runs("dark_secrets_", label, runs, chosen.stored, facts):
             parts = [*group.runs, *(widen_intervals(each, CHANGES) for each in group.stored)]
             parts.sort(key=lambda each: (ORDER.index(each["task"].item()), int(each["seed"].item())))
-            numbers = join_seeds([bound_best(each.drop_attrs()) for each in parts]).map(to_single)
+            numbers = join_seeds([bound_best(drop_attrs(each)) for each in parts]).map(to_single)
             hs.save(stamp_tasks(numbers, **group.facts), chosen.out / f"dark_secrets_{group.name}.nc", overwrite=True)
     for part in ("relations", "semantic", "shown_relation"):
         for path in sorted(chosen.folder.glob(f"*.{part}.npz")):

@@ -36,7 +36,7 @@ import xarray as xr
 
 import headscope as hs
 from headscope.core.estimate import interval_names
-from headscope.core.provenance import read_provenance, stamp
+from headscope.core.provenance import drop_attrs, read_provenance, stamp
 from headscope.experiments import summary
 from headscope.experiments.pattern_shares import COUNTS, correct_patterns
 from headscope.experiments.runs import merge_facts, to_single
@@ -183,7 +183,7 @@ def join(chosen: argparse.Namespace) -> None:
         runs = [read_npz(path) for path in sorted(chosen.folder.glob(f"{label}.*.numbers.npz"))]
         runs = [each for each in runs if chosen.seeds is None or int(each["seed"].item()) in chosen.seeds]
         facts = merge_facts(runs, SHARED, COMMAND)
-        numbers = _correct(_join_runs([each.drop_attrs() for each in runs])).map(to_single)
+        numbers = _correct(_join_runs([drop_attrs(each) for each in runs])).map(to_single)
         numbers = stamp_tasks(numbers, **facts)
         base = chosen.out / f"effective_attention_{label}"
         hs.save(numbers, base.with_name(f"{base.name}.nc"), overwrite=True)
