@@ -157,6 +157,17 @@ def compare_starts(facts: DarkFacts, task: str) -> dict[str, dict[str, float]]:
     }
 
 
+def list_random(facts: DarkFacts) -> list[str]:
+    """Return the classifications that were learned from random weights, by any model."""
+    return list(
+        dict.fromkeys(
+            task
+            for _, task, data in facts.by_task
+            if np.isfinite(data["start_score"].sel(start=[MAJORITY, RANDOM])).all()
+        )
+    )
+
+
 def find_worst_layer(facts: DarkFacts) -> dict[str, Any]:
     """Return the model, the task and the layer without which the score falls most, and the change in points."""
     falls = []

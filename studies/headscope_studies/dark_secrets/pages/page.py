@@ -15,6 +15,7 @@ from headscope.experiments.rendering.report import select_interval
 from headscope.experiments.template import fill_template, join_lines
 from headscope.plotting import canvas, series, theme
 from headscope.plotting.facets import interval_facets
+from headscope.results.store import open_result
 from headscope_studies.dark_secrets import paper
 from headscope_studies.dark_secrets.measure import SIMPLY
 from headscope_studies.dark_secrets.pages import tables
@@ -28,6 +29,7 @@ from headscope_studies.dark_secrets.pages.facts import (
     list_fewer,
     list_fewer_heads,
     list_margins,
+    list_random,
     list_raw,
     list_reduced,
     list_reports,
@@ -38,6 +40,9 @@ from headscope_studies.dark_secrets.pages.facts import (
 )
 
 FOLDER = Path(__file__).parent
+
+BAG = FOLDER.parent / "results" / "bag_of_words.nc"
+"""What runs/bag_of_words.py measured."""
 
 SHOWN = "MRPC"
 """The task whose scores are on the first screen: of classes, in full, and learned by every model."""
@@ -50,6 +55,8 @@ def page(facts: DarkFacts) -> bytes:
     text = fill_template(
         FOLDER / "page.md",
         facts=facts,
+        list_random=list_random,
+        bag=open_result(BAG),
         models=list(dict.fromkeys(facts.names.values())),
         paper=paper,
         special=facts.average(lambda data: data["special_share"]),

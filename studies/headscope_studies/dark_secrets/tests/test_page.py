@@ -13,6 +13,7 @@ from headscope_studies.dark_secrets.pages.facts import (
     count_changes,
     find_unlearned,
     list_fewer,
+    list_random,
     list_reduced,
     list_special,
     read_facts,
@@ -158,12 +159,15 @@ def test_a_task_with_fewer_seeds_stands_apart(joined, tmp_path):
 
 
 def test_the_page_of_the_docs_is_read_in_a_few_minutes():
-    assert count_words(page.page(read_facts()).decode()) < 725
+    assert count_words(page.page(read_facts()).decode()) < 745
 
 
 def test_sentences_without_numbers_are_true_of_the_committed_results():
     """The page says so of these results, without a look at others."""
     facts = read_facts()
+    assert list_random(facts) == ["SST-2", "RTE", "MRPC"]
+    bag = page.open_result(page.BAG)
+    assert list(bag.train.values) == [facts.models["e5-small"]["train"].sel(task="SST-2"), 67349]
     assert {data.sizes["seed"] for data in facts.measured.values()} == {1, 2, 3}  # QNLI has one, MRPC two
     assert {row["task"] for row in find_unlearned(facts)} == {"RTE"}
     assert len(find_unlearned(facts)) == len(set(facts.names.values()))  # with every model
