@@ -128,9 +128,9 @@ def test_numbers_follow_from_the_results(facts, maker):
     assert count_true(better, "On SST-2, flow correlates slightly better") == "1 of 1"
     assert list_saturated(better) == ["paper"]
     text = maker.page(better).decode()
-    assert "Its accuracy is .70 where the paper says .96" in text
+    assert "Its accuracy is .70 (most common label .50) where the paper says .96" in text
     assert "75 % of our sentences have attractors" in text
-    assert "Without attractors it is .80 (most common label .60)" in text
+    assert "Without attractors it is .80 (.60)" in text
     assert "| not measured | 100 % |" in text
     assert "| verb, blank-out: raw → flow | 0.29 → 0.70 | " in text
     assert list_saturated(FlowFacts({"paper": change_results(data, same_for_sources=0.99)}, {})) == []

@@ -64,6 +64,7 @@ def collect_numbers(facts: HeadFacts) -> dict[str, Any]:
         "old_tasks": list(stored),
         "sites": combine_seeds(facts.sites),
         "left": partial(show_left, facts),
+        "pruned_left": partial(average_sites, facts, "kept", order="importance", pruned=COLLAPSE),
         "no_encoder": average_sites(facts, "kept", "encoder", order="importance", pruned=100),
         "gain": float(facts.sites["gain"].sel(task=ALL).mean()),
         "site_share": partial(average_sites, facts),
