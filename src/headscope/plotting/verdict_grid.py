@@ -1,6 +1,7 @@
 """A coloured cell for the verdict on every claim, in columns of models and tasks."""
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pandas as pd
@@ -38,15 +39,16 @@ def verdict_grid(verdicts: pd.DataFrame, kinds: Sequence[str], *, width: float =
     if len(kinds) > len(LOOKS):
         raise InputError(f"There are {len(kinds)} kinds of verdicts, but only {len(LOOKS)} can be told apart.")
     size = theme.text_size("note" if width >= theme.NARROW else "small")
-    models = list(dict.fromkeys(model for model, _ in verdicts.columns))
+    counts = Counter(str(model) for model, _ in verdicts.columns)
+    models = list(counts)
     cells = WIDEST * (verdicts.shape[1] + GAP * (len(models) - 1))
     text = max((0.46 if width >= theme.NARROW else 0.5) * width, width - cells - 0.1)
     claims = [canvas.wrap_text(str(claim), text - 0.1, size) for claim in verdicts.index]
     heights = [0.07 + 1.2 * size / 72 * (1 + claim.count("\n")) for claim in claims]
     tops = [sum(heights[:at], 0.0) for at in range(len(heights) + 1)]
-    places = [at + GAP * models.index(model) for at, (model, _) in enumerate(verdicts.columns)]
+    places = [at + GAP * models.index(str(model)) for at, (model, _) in enumerate(verdicts.columns)]
     tasks = [str(task) for _, task in verdicts.columns]
-    above = 0.12 + fonts.label_width(tasks) * size + 1.4 * size / 72 * _count_lines(models)
+    above = 0.12 + fonts.label_width(tasks) * size + 1.4 * size / 72 * _count_lines(counts)
     columns = series.fit_legend(kinds, width)[0]
     below = 0.1 + 0.2 * -(-len(kinds) // columns)
     high = above + tops[-1] + below
@@ -98,18 +100,19 @@ def _name_columns(ax: Axes, verdicts: pd.DataFrame, places: Sequence[float], siz
         own = [left for left, name in zip(places, names, strict=True) if name == model]
         middle = ((own[0] + own[-1] + 1) / 2, 1.0)
         look: dict[str, Any] = {"ha": "center", "va": "bottom", "fontsize": size, "fontweight": "bold"}
-        ax.annotate(_break(str(model)), middle, (0, 72 * tall + 5), ("data", "axes fraction"), "offset points", **look)
+        name = _break(str(model), len(own))
+        ax.annotate(name, middle, (0, 72 * tall + 5), ("data", "axes fraction"), "offset points", **look)
 
 
-def _break(model: str) -> str:
-    """Break a long name of a model at its hyphens in two lines of about the same length."""
+def _break(model: str, columns: int) -> str:
+    """Break a name that is long, or above a single column, at a hyphen in two lines of about the same length."""
     parts = model.split("-")
-    if len(model) < 10 or len(parts) < 3:
+    if len(parts) < 2 or (columns > 1 and (len(model) < 10 or len(parts) < 3)):
         return model
     cuts = [("-".join(parts[:at]) + "-", "-".join(parts[at:])) for at in range(1, len(parts))]
     return "\n".join(min(cuts, key=lambda pair: max(map(len, pair))))
 
 
-def _count_lines(models: Sequence[str]) -> int:
-    """Return how many lines the names of models take; 0 where they have none."""
-    return max(_break(str(model)).count("\n") + 1 if model else 0 for model in models)
+def _count_lines(models: Mapping[str, int]) -> int:
+    """Return how many lines the names of models take, given their numbers of columns; 0 where they have none."""
+    return max(_break(model, columns).count("\n") + 1 if model else 0 for model, columns in models.items())
