@@ -47,8 +47,8 @@ NUMBERS = 50_000_000
 CHECKED = 2
 """Examples of the first batch whose effects are compared with those of whole passes, layer by layer."""
 
-ROUNDING = 4
-"""Changes of at most so many roundings, relative to what changes, are none: passes without an edit differ by that."""
+ROUNDING = 2
+"""Changes at the end of at most so many roundings, relative to what changes, are none: equal passes differ by that."""
 
 EFFECTS = ("output", "hidden", "score", "score_signed")
 """What a removal changes: the attention block's output, the last hidden state, the score by size and with its sign."""
@@ -389,8 +389,7 @@ class BatchPasses:
         effects = {"output": torch.full((rows,), torch.nan, dtype=torch.float64)}
         if seen.output is not None and layer in self.output:
             before = read_token(self.output[layer].repeat(copies, *(1,) * (self.output[layer].ndim - 1)), query)
-            change = (seen.output.double() - before.double()).norm(dim=-1)
-            effects["output"] = self._drop_rounding(change, before.double().norm(dim=-1))
+            effects["output"] = (seen.output.double() - before.double()).norm(dim=-1)  # of one product: exact enough
         change = (seen.hidden - hidden).norm(dim=-1) / hidden.norm(dim=-1)
         effects["hidden"] = self._drop_rounding(change, torch.ones_like(change))
         if seen.score is not None and self.base.score is not None:
