@@ -115,7 +115,7 @@ def test_every_committed_result_is_shown(path):
 
 def test_a_study_from_before_the_stamp_is_known_by_its_provenance():
     main = [path for path in COMMITTED if path.stem == f"{path.parents[1].name}_e5-small"]
-    assert len(main) == 5
+    assert len(main) == 6
     assert {entry_name(type(find_kind(open_result(path)))) for path in main} == {"study"}
 
 

@@ -204,7 +204,9 @@ def test_a_finished_result_is_not_overwritten(tmp_path, monkeypatch, options, st
     before = path.read_bytes()
     with monkeypatch.context() as patch:
         patch.setattr("headscope.measuring.measure.prepare_job", lambda *_, **__: pytest.fail("work was done"))
-        with pytest.raises(InputError, match=rf"^{start}.*heads\.nc .*overwrite=True, in the shell --force\.$"):
+        with pytest.raises(
+            InputError, match=rf"^{start}.*heads\.nc .*overwrite=True, in the shell --force\.\nMore: docs/"
+        ):
             measured(out=path, **options)
     assert path.read_bytes() == before
     assert names(tmp_path) == ["heads.nc"]

@@ -225,7 +225,7 @@ def test_names_are_no_numbers_for_a_regression():
     data = [{"text": "cat sat", "label": "good"}, {"text": "dog ran", "label": "bad"}]
     said = (
         r"The label of example '0' of the data is a name, 'good', where a number is expected\. Give the number of each "
-        r"one: hs\.read\(…, labels=\{'good': …, …\}\), in the shell --labels good=…,…$"
+        r"one: hs\.read\(…, labels=\{'good': …, …\}\), in the shell --labels good=…,…\nMore: docs/"
     )
     with pytest.raises(InputError, match=said):
         hs.score(model, data, **QUIET)

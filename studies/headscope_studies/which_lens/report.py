@@ -34,9 +34,9 @@ def document(results: Results) -> Document:
     inputs = sample_inputs(CAPTIONS, numbers)
     notes = (describe_seeds(results["numbers"]), report.describe_learned(numbers), report.describe_unlearned(numbers))
     sections = [
+        report.report_verdicts(inputs, judged, notes, TEXTS["judged"]),
         Section("Edges", report_edges(numbers, inputs)),
         Section("Tokens", report_tokens(numbers, inputs)),
-        report.report_verdicts(inputs, judged, notes, TEXTS["judged"]),
         Section("Pictures", report_pictures(numbers, inputs)),
         report.report_tasks(numbers, None),
         report.report_thresholds(inputs, judged),

@@ -74,7 +74,7 @@ def test_a_fine_tuning_on_a_full_disk_says_what_is_left_and_is_resumed(number, w
             rf"Cannot write {what} to .*m: the disk is full\. {ROOM}\. {left}\. Free some space, then resume with "
             r"resume=True, in the shell --resume\."
         )
-        with pytest.raises(OutputError, match=f"^{expected}$"):
+        with pytest.raises(OutputError, match=rf"^{expected}\nMore: docs/"):
             hs.finetune(tiny("bert"), labeled(12), out=tmp_path / "m", **FAST)
     assert all(find_defect(path) is None for path in list_checkpoints(tmp_path / "m" / "checkpoints"))
     assert not (tmp_path / "m" / ".part").exists()
@@ -101,7 +101,7 @@ def test_a_disk_that_is_full_within_a_checkpoint_is_the_same_sentence(name, tmp_
 def test_a_study_on_a_full_disk_says_how_it_is_resumed(tmp_path, monkeypatch):
     chosen = TinyStudy(dev=str(place() / "dev.jsonl"), train=str(place() / "train.jsonl"), epochs=1, max_length=40)
     options = {"out": tmp_path / "out", "device": "cpu", "progress": False}
-    again = r"then run the same study again to resume it: finished steps are stored in .*out\.$"
+    again = r"then run the same study again to resume it: finished steps are stored in .*out\.\nMore: docs/"
     with (
         monkeypatch.context() as patch,
         pytest.raises(OutputError, match=f"the tuned model .* Free some space, {again}"),

@@ -296,7 +296,7 @@ def _select_gradient(gradients: Sequence[Tensor], heads: Sequence[int], visible:
 
 def _clear_rows(layer: Tensor, rows: Tensor) -> None:
     """Set masked rows to zero, in place; on a CPU padding at an end is cut off, and nothing else is read."""
-    if layer.is_cuda or layer.requires_grad:
+    if layer.device.type != "cpu" or layer.requires_grad:
         layer.masked_fill_(rows, 0)
         return
     for example, masked in zip(layer, rows[:, 0, :, 0], strict=True):
