@@ -141,7 +141,7 @@ def test_memory_does_not_grow_with_the_number_of_texts(tmp_path, monkeypatch):
     """Without the model, which takes the same for each batch."""
     monkeypatch.setattr("headscope.measuring.job.observe_batches", lambda _, batches: ({} for _ in batches))
     peaks = []
-    for count in (500, 2000):  # all texts of the second would be four times the peak
+    for count in (300, 900):  # all texts of the second would be twice the peak
         path = write_texts(tmp_path / f"{count}.jsonl", count)
         settings = make_measure_settings("raw", "entropy", window=50)
         gc.collect()
